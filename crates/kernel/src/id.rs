@@ -1,0 +1,154 @@
+//! Names: an agent's name as written, and the key it is looked up by.
+
+use std::{borrow::Borrow, fmt};
+
+use serde::{Deserialize, Serialize};
+
+/// An agent's name as its file writes it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AgentName(String);
+
+impl AgentName {
+    /// A name, kept as written but for surrounding blanks.
+    pub fn new(written: &str) -> Self {
+        Self(written.trim().to_owned())
+    }
+
+    /// The name as written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The key it is looked up by.
+    pub fn key(&self) -> AgentKey {
+        AgentKey::of(&self.0)
+    }
+}
+
+impl fmt::Display for AgentName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}
+
+/// What an agent is looked up by: lower case, camel humps split, everything but letters and digits
+/// one `-`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct AgentKey(String);
+
+impl AgentKey {
+    /// The longest key a definition may have.
+    pub const MAX_CHARS: usize = 64;
+
+    /// The key of a name.
+    pub fn of(name: &str) -> Self {
+        let mut key = String::with_capacity(name.len() + 4);
+        let mut previous: Option<char> = None;
+        let mut letters = name.chars().peekable();
+        while let Some(letter) = letters.next() {
+            if !letter.is_alphanumeric() {
+                previous = None;
+                continue;
+            }
+            let next_is_lower = letters.peek().is_some_and(|next| next.is_lowercase());
+            let hump = previous.is_some_and(|before| {
+                letter.is_uppercase()
+                    && (before.is_lowercase()
+                        || before.is_numeric()
+                        || (before.is_uppercase() && next_is_lower))
+            });
+            if (previous.is_none() || hump) && !key.is_empty() {
+                key.push('-');
+            }
+            key.extend(letter.to_lowercase());
+            previous = Some(letter);
+        }
+        Self(key)
+    }
+
+    /// The key itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether nothing is left of the name.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether it is longer than a key may be.
+    pub fn is_too_long(&self) -> bool {
+        self.0.chars().count() > Self::MAX_CHARS
+    }
+}
+
+impl Borrow<str> for AgentKey {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AgentKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}
+
+/// The candidate most like `wanted`, if one is like enough to be meant.
+pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = wanted.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&wanted, &candidate.to_lowercase()),
+                candidate,
+            )
+        })
+        .filter(|(likeness, _)| *likeness >= 0.8)
+        .max_by(|left, right| left.0.total_cmp(&right.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_fold_case_humps_and_punctuation() {
+        for (name, key) in [
+            ("explore", "explore"),
+            ("Explore", "explore"),
+            ("EXPLORE", "explore"),
+            ("C# MCP Expert", "c-mcp-expert"),
+            ("codeReviewer", "code-reviewer"),
+            ("MCPExpert", "mcp-expert"),
+            ("code_reviewer--v2", "code-reviewer-v2"),
+            ("v2Agent", "v2-agent"),
+            ("  --x-- ", "x"),
+            ("代码 审查", "代码-审查"),
+            ("!!!", ""),
+            ("", ""),
+        ] {
+            assert_eq!(AgentKey::of(name).as_str(), key, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn key_of_a_key_is_itself() {
+        for name in ["C# MCP Expert", "MCPExpert", "ÉcoleÜber", "a1B2c3"] {
+            let key = AgentKey::of(name);
+            assert_eq!(AgentKey::of(key.as_str()), key);
+        }
+    }
+
+    #[test]
+    fn nearest_is_what_was_meant_or_nothing() {
+        let names = ["Explore", "Plan", "code-reviewer"];
+        assert_eq!(nearest("explor", names), Some("Explore"));
+        assert_eq!(nearest("CODE-REVIEWR", names), Some("code-reviewer"));
+        assert_eq!(nearest("zzz", names), None);
+    }
+}
