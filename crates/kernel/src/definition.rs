@@ -1,12 +1,25 @@
 //! A definition: what one agent file says, whatever dialect it was written in.
 //!
-//! Every dialect maps onto this one model; the wire form is camelCase JSON. Reading a file is in
-
-//! the model selector), so that what a person sees is what stands in the file.
+//! Every dialect maps onto this one model; the wire form is camelCase JSON. Values are kept as they
+//! were written (tool entries, the model selector), so that what a person sees is what stands in the
+//! file. [`reading`] makes a definition of a file.
 
 pub mod diagnostic;
 pub mod dialect;
 pub mod inputs;
+pub mod reading;
+pub mod template;
+
+mod check;
+mod fields;
+mod frontmatter;
+mod keys;
+mod lists;
+mod node;
+mod recovery;
+mod restriction;
+mod toml_role;
+mod yaml;
 
 use std::path::PathBuf;
 

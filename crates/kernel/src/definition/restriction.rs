@@ -1,0 +1,259 @@
+//! Restrictions: what each dialect calls "this agent may not", brought onto two lists of tools.
+//!
+//! Reading only ever narrows. What is not understood takes away whatever it may have restricted, with
+//! a warning; it never grants.
+
+use super::{
+    Code, Diagnostic, Position,
+    dialect::Dialect,
+    fields::Fields,
+    keys::Key,
+    node::{Kind, Member, Scalar},
+};
+use crate::tool_name::{BuiltinTool, ToolName, ToolPattern};
+
+impl Fields {
+    /// Takes in a list of tools, whatever its key and shape.
+    pub(crate) fn take_tools(&mut self, key: Key, member: &Member) {
+        if let Kind::Map(members) = &member.value.kind {
+            self.take_tool_switches(key, members);
+            return;
+        }
+        let entries = self.entries(member);
+        match key {
+            Key::DisallowedTools => {
+                let (words, places): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
+                self.definition.disallowed_tools.extend(words);
+                self.places.disallowed.extend(places);
+            }
+            Key::ToolsUnasked => self.take_unasked(member, &entries),
+            _ => {
+                if key == Key::ToolsSlip {
+                    self.push(
+                        Diagnostic::warning(
+                            Code::MisnamedKey,
+                            member.key_at,
+                            format!("`{}` is read as `tools`", member.key),
+                        )
+                        .with_hint("rename it to `tools`"),
+                    );
+                }
+                self.set_tools(entries);
+            }
+        }
+    }
+
+    /// `allowedTools` lists what its home lets run unasked. Whether the author meant a limit cannot be
+    /// known, so every other tool is taken away.
+    fn take_unasked(&mut self, member: &Member, entries: &[(String, Position)]) {
+        let patterns: Vec<ToolPattern> = entries
+            .iter()
+            .filter_map(|(word, _)| {
+                let name = word.split_once('(').map_or(word.as_str(), |(name, _)| name);
+                ToolPattern::parse(name).ok()
+            })
+            .collect();
+        let listed = |tool: BuiltinTool| {
+            patterns
+                .iter()
+                .any(|pattern| pattern.covers(&ToolName::Builtin(tool)))
+        };
+        let others = BuiltinTool::ALL
+            .iter()
+            .copied()
+            .filter(|tool| !listed(*tool));
+        self.taken
+            .extend(others.map(|tool| tool.as_str().to_owned()));
+        let any_mcp = patterns.iter().any(|pattern| {
+            matches!(
+                pattern,
+                ToolPattern::McpServer(_) | ToolPattern::AnyMcp | ToolPattern::Any
+            ) || matches!(pattern, ToolPattern::Exactly(tools)
+                    if tools.iter().any(|tool| matches!(tool, ToolName::Mcp { .. })))
+        });
+        if !any_mcp {
+            self.taken.push("mcp__*".to_owned());
+        }
+        self.push(
+            Diagnostic::warning(
+                Code::RestrictionApplied,
+                member.key_at,
+                format!(
+                    "`{}` is read as a limit: every other tool is disallowed",
+                    member.key
+                ),
+            )
+            .with_hint("list what the agent may use in `tools`"),
+        );
+    }
+
+    /// A mapping of switches. In opencode what is not named stays on; elsewhere a tool must be switched
+    /// on if any is.
+    fn take_tool_switches(&mut self, key: Key, members: &[Member]) {
+        let mut on: Vec<(String, Position)> = Vec::new();
+        let mut off: Vec<(String, Position)> = Vec::new();
+        for switch in members {
+            let state = switch.value.scalar().and_then(Scalar::as_bool);
+            if state.is_none() {
+                self.not_understood(switch);
+            }
+            let side = if state == Some(true) {
+                &mut on
+            } else {
+                &mut off
+            };
+            side.push((switch.key.trim().to_owned(), switch.key_at));
+        }
+        if key == Key::DisallowedTools {
+            std::mem::swap(&mut on, &mut off);
+        }
+        let all_off = off.iter().any(|(word, _)| word == "*");
+        off.retain(|(word, _)| word != "*");
+        let only_what_is_on = all_off || (self.dialect() != Dialect::Opencode && !on.is_empty());
+        if only_what_is_on && key != Key::DisallowedTools {
+            self.set_tools(on);
+        }
+        let (words, places): (Vec<_>, Vec<_>) = off.into_iter().unzip();
+        self.definition.disallowed_tools.extend(words);
+        self.places.disallowed.extend(places);
+    }
+
+    /// `readonly`, `sandbox_mode`, `permission`.
+    pub(crate) fn take_restriction(&mut self, key: Key, member: &Member) {
+        match key {
+            Key::ReadOnly => {
+                let value = member.value.scalar().and_then(Scalar::as_bool);
+                match value {
+                    Some(true) => self.take_writers(member, "a read-only agent only reads"),
+                    Some(false) => {}
+                    None if member.value.is_null() => {}
+                    None => self.not_understood(member),
+                }
+            }
+            Key::SandboxMode => {
+                let word = member
+                    .value
+                    .scalar()
+                    .map(|scalar| scalar.text.trim().to_ascii_lowercase());
+                match word.as_deref() {
+                    Some("read-only") => {
+                        self.take_writers(member, "a read-only sandbox only reads");
+                    }
+                    Some("workspace-write" | "danger-full-access" | "") => {}
+                    _ => self.not_understood(member),
+                }
+            }
+            _ => self.take_permission(member),
+        }
+    }
+
+    fn take_permission(&mut self, member: &Member) {
+        let Kind::Map(members) = &member.value.kind else {
+            match member.value.scalar().map(|scalar| scalar.text.as_str()) {
+                Some("allow" | "ask" | "") => {}
+                _ => self.not_understood(member),
+            }
+            return;
+        };
+        for permission in members {
+            match &permission.value.kind {
+                Kind::Scalar(scalar) => match scalar.text.to_ascii_lowercase().as_str() {
+                    "allow" | "ask" | "true" | "" => {}
+                    "deny" | "false" => self.deny_tool(permission),
+                    _ => self.not_understood(permission),
+                },
+                Kind::Map(rules) => self.take_permission_rules(permission, rules),
+                Kind::List(_) => self.not_understood(permission),
+            }
+        }
+    }
+
+    /// `bash: {"*": ask, "rm *": deny}`: the denied patterns are taken away, and the whole tool where
+    /// everything but a few patterns is denied, since that cannot be said with two lists.
+    fn take_permission_rules(&mut self, permission: &Member, rules: &[Member]) {
+        for rule in rules {
+            let action = rule
+                .value
+                .scalar()
+                .map(|scalar| scalar.text.to_ascii_lowercase());
+            match action.as_deref() {
+                Some("allow" | "ask") => {}
+                Some("deny") if rule.key == "*" || rule.key == "**" => self.deny_tool(permission),
+                Some("deny") => {
+                    let name = permitted_tool(&permission.key);
+                    self.taken.push(format!("{name}({})", rule.key));
+                }
+                _ => self.not_understood(rule),
+            }
+        }
+    }
+
+    fn deny_tool(&mut self, permission: &Member) {
+        match permission.key.as_str() {
+            "*" => self
+                .taken
+                .extend(BuiltinTool::ALL.iter().map(|tool| tool.as_str().to_owned())),
+            // The one permission that covers every way to change a file.
+            "edit" => {
+                self.taken.extend(
+                    BuiltinTool::WRITERS
+                        .iter()
+                        .map(|tool| tool.as_str().to_owned()),
+                );
+            }
+            word if ToolPattern::parse(permitted_tool(word)).is_ok() => {
+                self.taken.push(permitted_tool(word).to_owned());
+            }
+            // Permissions such as `external_directory` guard what no tool here can do.
+            "external_directory" | "doom_loop" | "question" => {}
+            _ => self.not_understood(permission),
+        }
+    }
+
+    /// Takes away everything that changes files or runs commands.
+    pub(crate) fn take_writers(&mut self, member: &Member, why: &str) {
+        let tools = BuiltinTool::WRITERS.iter().chain(BuiltinTool::SHELL_FAMILY);
+        self.taken
+            .extend(tools.map(|tool| tool.as_str().to_owned()));
+        self.push(Diagnostic::note(
+            Code::RestrictionApplied,
+            member.key_at,
+            format!(
+                "`{}`: {why}; tools that write or run commands are disallowed",
+                member.key
+            ),
+        ));
+    }
+
+    /// Fails closed: the agent loses whatever the restriction may have been about.
+    pub(crate) fn not_understood(&mut self, member: &Member) {
+        match ToolPattern::parse(permitted_tool(&member.key)) {
+            Ok(_) => self.taken.push(permitted_tool(&member.key).to_owned()),
+            Err(_) => self.taken.extend(
+                BuiltinTool::WRITERS
+                    .iter()
+                    .chain(BuiltinTool::SHELL_FAMILY)
+                    .map(|tool| tool.as_str().to_owned()),
+            ),
+        }
+        self.push(
+            Diagnostic::warning(
+                Code::RestrictionNotUnderstood,
+                member.value.at,
+                format!(
+                    "the restriction `{}` is not understood; the agent loses what it may restrict",
+                    member.key
+                ),
+            )
+            .with_hint("say it with `tools` and `disallowedTools`"),
+        );
+    }
+}
+
+/// The tool an opencode permission is about.
+fn permitted_tool(word: &str) -> &str {
+    match word {
+        "bash" => "shell",
+        other => other,
+    }
+}

@@ -1,0 +1,227 @@
+//! Strict YAML: text to a tree of nodes with their places in the file, within a budget.
+
+use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, StrInput};
+
+use super::{
+    diagnostic::Position,
+    node::{Kind, Member, Node, Scalar, Style},
+};
+
+/// No honest header nests deeper or holds more; hostile ones, with aliases of aliases, do.
+const MAX_DEPTH: usize = 64;
+const MAX_NODES: usize = 20_000;
+
+/// Why a text is no YAML mapping.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct YamlError {
+    pub(crate) at: Position,
+    pub(crate) message: String,
+}
+
+/// The one document of a YAML text. `first_line` is the line of the file the text begins at.
+pub(crate) fn parse(text: &str, first_line: u32) -> Result<Node, YamlError> {
+    let mut options = Options::default();
+    options.disallow_directives = true;
+    options.set_emit_comments(false);
+    let parser = Parser::new_from_str_with_options(text, options);
+    Builder {
+        parser,
+        first_line,
+        nodes: 0,
+        anchors: Vec::new(),
+    }
+    .document()
+}
+
+struct Builder<'text> {
+    parser: Parser<'text, StrInput<'text>>,
+    first_line: u32,
+    nodes: usize,
+    anchors: Vec<(usize, Node)>,
+}
+
+impl<'text> Builder<'text> {
+    fn document(mut self) -> Result<Node, YamlError> {
+        let mut root = None;
+        loop {
+            let (event, span) = self.next()?;
+            match event {
+                Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
+                Event::StreamEnd => break,
+                _ if root.is_some() => {
+                    return Err(self.error(span, "a second document begins here"));
+                }
+                event => root = Some(self.node(event, span, 0)?),
+            }
+        }
+        let empty = || Node::new(Position::new(self.first_line, 1), Kind::Map(Vec::new()));
+        Ok(root.unwrap_or_else(empty))
+    }
+
+    fn next(&mut self) -> Result<(Event<'text>, Span), YamlError> {
+        match self.parser.next_event() {
+            Some(Ok(next)) => Ok(next),
+            Some(Err(error)) => Err(self.scan_error(&error)),
+            None => Ok((Event::StreamEnd, Span::default())),
+        }
+    }
+
+    fn node(&mut self, event: Event<'text>, span: Span, depth: usize) -> Result<Node, YamlError> {
+        self.nodes += 1;
+        if depth > MAX_DEPTH {
+            return Err(self.error(span, "nested too deeply"));
+        }
+        if self.nodes > MAX_NODES {
+            return Err(self.error(span, "holds too many values"));
+        }
+        let at = self.position(span);
+        let (anchor, kind) = match event {
+            Event::Scalar(text, style, anchor, _) => {
+                let style = match style {
+                    ScalarStyle::Plain => Style::Plain,
+                    _ => Style::Text,
+                };
+                (
+                    anchor,
+                    Kind::Scalar(Scalar {
+                        text: text.into_owned(),
+                        style,
+                    }),
+                )
+            }
+            Event::SequenceStart(_, anchor, _) => (anchor, Kind::List(self.list(depth)?)),
+            Event::MappingStart(_, anchor, _) => (anchor, Kind::Map(self.map(depth)?)),
+            Event::Alias(id) => return self.alias(id, span),
+            _ => return Err(self.error(span, "unexpected end of a value")),
+        };
+        let node = Node::new(at, kind);
+        if anchor != 0 {
+            self.anchors.push((anchor, node.clone()));
+        }
+        Ok(node)
+    }
+
+    fn list(&mut self, depth: usize) -> Result<Vec<Node>, YamlError> {
+        let mut items = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::SequenceEnd, _) => return Ok(items),
+                (Event::StreamEnd, span) => return Err(self.error(span, "the list has no end")),
+                (event, span) => items.push(self.node(event, span, depth + 1)?),
+            }
+        }
+    }
+
+    fn map(&mut self, depth: usize) -> Result<Vec<Member>, YamlError> {
+        let mut members = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            if matches!(event, Event::MappingEnd) {
+                return Ok(members);
+            }
+            let key = self.node(event, span, depth + 1)?;
+            let Kind::Scalar(Scalar { text, .. }) = key.kind else {
+                return Err(self.error(span, "a key must be a word"));
+            };
+            let (event, span) = self.next()?;
+            let value = self.node(event, span, depth + 1)?;
+            members.push(Member {
+                key: text,
+                key_at: key.at,
+                value,
+            });
+        }
+    }
+
+    fn alias(&mut self, id: usize, span: Span) -> Result<Node, YamlError> {
+        let target = self.anchors.iter().rev().find(|(anchor, _)| *anchor == id);
+        let Some((_, node)) = target else {
+            return Err(self.error(span, "an alias refers to an anchor that is not there"));
+        };
+        let node = Node::new(self.position(span), node.kind.clone());
+        self.nodes += node.size();
+        if self.nodes > MAX_NODES {
+            return Err(self.error(span, "holds too many values"));
+        }
+        Ok(node)
+    }
+
+    fn position(&self, span: Span) -> Position {
+        self.place(span.start.line(), span.start.col())
+    }
+
+    fn place(&self, line: usize, column: usize) -> Position {
+        let line = u32::try_from(line.max(1) - 1).unwrap_or(u32::MAX);
+        let column = u32::try_from(column).unwrap_or(u32::MAX);
+        Position::new(
+            self.first_line.saturating_add(line),
+            column.saturating_add(1),
+        )
+    }
+
+    fn error(&self, span: Span, message: &str) -> YamlError {
+        YamlError {
+            at: self.position(span),
+            message: message.to_owned(),
+        }
+    }
+
+    fn scan_error(&self, error: &ScanError) -> YamlError {
+        let marker = error.marker();
+        YamlError {
+            at: self.place(marker.line(), marker.col()),
+            message: error.info(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(text: &str) -> serde_json::Value {
+        parse(text, 1).unwrap().to_json()
+    }
+
+    #[test]
+    fn trees_keep_their_places() {
+        let node = parse("name: x\ntools:\n  - Read\n", 5).unwrap();
+        let Kind::Map(members) = &node.kind else {
+            panic!("a mapping")
+        };
+        assert_eq!(members[1].key_at, Position::new(6, 1));
+        let Kind::List(items) = &members[1].value.kind else {
+            panic!("a list")
+        };
+        assert_eq!(items[0].at, Position::new(7, 5));
+    }
+
+    #[test]
+    fn blocks_flows_and_aliases() {
+        assert_eq!(
+            object("a: |\n  x\n  y\nb: >-\n  x\n  y\nc: &k [1, two]\nd: *k\ne: {f: 'g'}\nh:\n"),
+            json!({"a": "x\ny\n", "b": "x y", "c": [1, "two"], "d": [1, "two"], "e": {"f": "g"}, "h": null})
+        );
+        assert_eq!(object(""), json!({}));
+    }
+
+    #[test]
+    fn errors_have_a_place_in_the_file() {
+        let error = parse("name: x\ndescription: a: b\n", 2).unwrap_err();
+        assert_eq!(error.at.line, 3);
+    }
+
+    #[test]
+    fn hostile_texts_are_refused() {
+        let deep = "[".repeat(100_000);
+        assert!(parse(&deep, 1).is_err());
+        let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
+        for level in 1..12 {
+            let refs = vec![format!("*a{}", level - 1); 10].join(",");
+            bomb.push_str(&format!("a{level}: &a{level} [{refs}]\n"));
+        }
+        assert!(parse(&bomb, 1).unwrap_err().message.contains("too many"));
+    }
+}
