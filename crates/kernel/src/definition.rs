@@ -7,6 +7,7 @@
 pub mod diagnostic;
 pub mod dialect;
 pub mod inputs;
+pub mod markdown;
 pub mod reading;
 pub mod template;
 
@@ -125,10 +126,7 @@ pub struct Definition {
     pub extras: Map<String, Value>,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature serde asks for"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
 fn is_false(value: &bool) -> bool {
     !*value
 }
@@ -193,12 +191,10 @@ impl<'de> Deserialize<'de> for ToolAccess {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Value::deserialize(deserializer)? {
             Value::String(word) if word == "all" || word == "*" => Ok(Self::All),
-            list @ Value::Array(_) => serde_json::from_value(list)
-                .map(Self::List)
-                .map_err(serde::de::Error::custom),
-            _ => Err(serde::de::Error::custom(
-                "tools is \"all\" or a list of tool names",
-            )),
+            list @ Value::Array(_) => {
+                serde_json::from_value(list).map(Self::List).map_err(serde::de::Error::custom)
+            }
+            _ => Err(serde::de::Error::custom("tools is \"all\" or a list of tool names")),
         }
     }
 }

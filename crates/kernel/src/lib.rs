@@ -10,3 +10,6 @@ pub mod id;
 pub mod tool_name;
 
 pub mod definition;
+pub mod model_choice;
+pub mod registry;
+pub mod suggest;

@@ -201,10 +201,7 @@ impl BuiltinTool {
 
     fn answers_to(self, word: &str) -> bool {
         self.as_str().eq_ignore_ascii_case(word)
-            || self
-                .aliases()
-                .iter()
-                .any(|alias| alias.eq_ignore_ascii_case(word))
+            || self.aliases().iter().any(|alias| alias.eq_ignore_ascii_case(word))
     }
 }
 
@@ -219,17 +216,10 @@ impl ToolPattern {
             return Ok(Self::Any);
         }
         if let Some(tool) = BuiltinTool::from_word(word) {
-            let tools = if tool.is_shell() {
-                BuiltinTool::SHELL_FAMILY
-            } else {
-                &[tool][..]
-            };
+            let tools = if tool.is_shell() { BuiltinTool::SHELL_FAMILY } else { &[tool][..] };
             return Ok(Self::exactly(tools));
         }
-        if let Some((_, tools)) = GROUPS
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(word))
-        {
+        if let Some((_, tools)) = GROUPS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {
             return Ok(Self::exactly(tools));
         }
         if let Some(rest) = word.strip_prefix("mcp__") {
@@ -300,10 +290,7 @@ fn is_editor_tool(word: &str) -> bool {
         "web",
         "ext",
     ];
-    word.starts_with("ext:")
-        || word
-            .split_once('/')
-            .is_some_and(|(set, _)| SETS.contains(&set))
+    word.starts_with("ext:") || word.split_once('/').is_some_and(|(set, _)| SETS.contains(&set))
 }
 
 fn known_words() -> impl Iterator<Item = &'static str> {
@@ -346,14 +333,11 @@ impl FromStr for ToolName {
         if let Some(tool) = BuiltinTool::from_word(word) {
             return Ok(Self::Builtin(tool));
         }
-        let mcp = word
-            .strip_prefix("mcp__")
-            .and_then(|rest| rest.split_once("__"));
+        let mcp = word.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
         Ok(match mcp {
-            Some((server, tool)) if !server.is_empty() && !tool.is_empty() => Self::Mcp {
-                server: server.to_owned(),
-                tool: tool.to_owned(),
-            },
+            Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
+                Self::Mcp { server: server.to_owned(), tool: tool.to_owned() }
+            }
             _ => Self::Host(word.to_owned()),
         })
     }
@@ -383,10 +367,8 @@ mod tests {
     fn every_word_means_exactly_one_tool() {
         for &tool in BuiltinTool::ALL {
             for word in std::iter::once(tool.as_str()).chain(tool.aliases().iter().copied()) {
-                let owners: Vec<_> = BuiltinTool::ALL
-                    .iter()
-                    .filter(|other| other.answers_to(word))
-                    .collect();
+                let owners: Vec<_> =
+                    BuiltinTool::ALL.iter().filter(|other| other.answers_to(word)).collect();
                 assert_eq!(owners, [&tool], "{word}");
             }
         }
@@ -397,33 +379,17 @@ mod tests {
         use BuiltinTool as T;
         for (words, tool) in [
             (
-                &[
-                    "read_file",
-                    "Read",
-                    "ReadFile",
-                    "view",
-                    "read",
-                    "read_many_files",
-                ][..],
+                &["read_file", "Read", "ReadFile", "view", "read", "read_many_files"][..],
                 T::ReadFile,
             ),
             (&["LS", "ls", "list_directory"], T::ListDir),
             (&["Glob", "glob", "file_search"], T::GlobFiles),
             (
-                &[
-                    "Grep",
-                    "grep",
-                    "search_file_content",
-                    "grep_search",
-                    "codebase_search",
-                ],
+                &["Grep", "grep", "search_file_content", "grep_search", "codebase_search"],
                 T::GrepFiles,
             ),
             (&["Write", "write"], T::WriteFile),
-            (
-                &["Edit", "MultiEdit", "replace", "edit", "str_replace"],
-                T::EditFile,
-            ),
+            (&["Edit", "MultiEdit", "replace", "edit", "str_replace"], T::EditFile),
             (&["WebFetch", "webfetch", "fetch"], T::WebFetch),
             (&["WebSearch", "google_web_search"], T::WebSearch),
             (&["todo_write", "write_todos"], T::TodoWrite),
@@ -462,15 +428,9 @@ mod tests {
             }]))
         };
         assert_eq!(ToolPattern::parse("mcp__docs__find"), tool("docs", "find"));
-        assert_eq!(
-            ToolPattern::parse("github/search_code"),
-            tool("github", "search_code")
-        );
+        assert_eq!(ToolPattern::parse("github/search_code"), tool("github", "search_code"));
         for word in ["mcp__docs", "mcp__docs__*", "docs/*"] {
-            assert_eq!(
-                ToolPattern::parse(word),
-                Ok(ToolPattern::McpServer("docs".to_owned()))
-            );
+            assert_eq!(ToolPattern::parse(word), Ok(ToolPattern::McpServer("docs".to_owned())));
         }
         assert!(ToolPattern::parse("mcp__").is_err());
         assert!(ToolPattern::parse("/x").is_err());
@@ -478,21 +438,9 @@ mod tests {
 
     #[test]
     fn unknown_words_grant_nothing_and_hint() {
-        assert_eq!(
-            ToolPattern::parse("Raed"),
-            Err(UnknownTool::Unknown(Some("Read")))
-        );
-        assert_eq!(
-            ToolPattern::parse("NotebookEdit"),
-            Err(UnknownTool::Foreign)
-        );
-        assert_eq!(
-            ToolPattern::parse("vscode/memory"),
-            Err(UnknownTool::Foreign)
-        );
-        assert_eq!(
-            ToolPattern::parse("zzzzzz"),
-            Err(UnknownTool::Unknown(None))
-        );
+        assert_eq!(ToolPattern::parse("Raed"), Err(UnknownTool::Unknown(Some("Read"))));
+        assert_eq!(ToolPattern::parse("NotebookEdit"), Err(UnknownTool::Foreign));
+        assert_eq!(ToolPattern::parse("vscode/memory"), Err(UnknownTool::Foreign));
+        assert_eq!(ToolPattern::parse("zzzzzz"), Err(UnknownTool::Unknown(None)));
     }
 }

@@ -128,9 +128,7 @@ impl Fields {
     }
 
     fn settle_instructions(&mut self, body: Option<&Body<'_>>, format: Format) {
-        let text = body
-            .map(|body| body.text.trim())
-            .filter(|text| !text.is_empty());
+        let text = body.map(|body| body.text.trim()).filter(|text| !text.is_empty());
         let as_key = self.instructions.take();
         let prompt = match (text, as_key) {
             (Some(text), None) => Some(unix_lines(text)),
@@ -143,9 +141,7 @@ impl Fields {
                     )
                     .with_hint("move it into the body"),
                 );
-                self.definition
-                    .extras
-                    .insert("instructions".to_owned(), key_text.into());
+                self.definition.extras.insert("instructions".to_owned(), key_text.into());
                 Some(unix_lines(text))
             }
             (None, Some((key_text, _))) => Some(unix_lines(key_text.trim())),
@@ -154,14 +150,12 @@ impl Fields {
         if prompt.is_none() {
             let (message, hint) = match format {
                 Format::Markdown => ("there are no instructions", "write them below the header"),
-                Format::Yaml => (
-                    "there are no instructions",
-                    "write them in `promptConfig.systemPrompt`",
-                ),
-                Format::Toml => (
-                    "there are no instructions",
-                    "write them in `developer_instructions`",
-                ),
+                Format::Yaml => {
+                    ("there are no instructions", "write them in `promptConfig.systemPrompt`")
+                }
+                Format::Toml => {
+                    ("there are no instructions", "write them in `developer_instructions`")
+                }
             };
             let line = body.map_or(1, |body| body.line);
             self.push(
@@ -181,9 +175,7 @@ impl Fields {
             };
             self.push(
                 Diagnostic::error(Code::MissingDescription, at, "there is no description")
-                    .with_hint(format!(
-                        "add `{key}`: say in a sentence when to use the agent"
-                    )),
+                    .with_hint(format!("add `{key}`: say in a sentence when to use the agent")),
             );
         }
     }
@@ -194,10 +186,7 @@ impl Fields {
             let places = std::mem::take(&mut self.places.tools);
             let mut known = 0_usize;
             for (entry, at) in entries.iter().zip(places.iter().copied()) {
-                if matches!(
-                    self.judge_tool(entry, at, "it is not granted"),
-                    Judged::Known
-                ) {
+                if matches!(self.judge_tool(entry, at, "it is not granted"), Judged::Known) {
                     known += 1;
                 }
             }
@@ -267,21 +256,14 @@ impl Fields {
             let mut line = body.line;
             let mut line_start = 0;
             for variable in template::variables(body.text) {
-                let before = body
-                    .text
-                    .get(line_start..variable.start)
-                    .unwrap_or_default();
+                let before = body.text.get(line_start..variable.start).unwrap_or_default();
                 if let Some(last) = before.rfind('\n') {
                     let lines = before.bytes().filter(|byte| *byte == b'\n').count();
                     line = line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
                     line_start += last + 1;
                 }
-                let columns = body
-                    .text
-                    .get(line_start..variable.start)
-                    .unwrap_or_default()
-                    .chars()
-                    .count();
+                let columns =
+                    body.text.get(line_start..variable.start).unwrap_or_default().chars().count();
                 let column = u32::try_from(columns).unwrap_or(u32::MAX).saturating_add(1);
                 note(variable.name, Position::new(line, column));
             }
@@ -294,11 +276,9 @@ impl Fields {
         }
         for (name, at) in unknown {
             let message = format!("the variable `${{{name}}}` is not known; it stays as it is");
-            self.push(
-                Diagnostic::warning(Code::UnknownVariable, at, message).with_hint(
-                    "known: ${cwd}, ${prompt}, ${agent_type}, ${today} and the declared inputs",
-                ),
-            );
+            self.push(Diagnostic::warning(Code::UnknownVariable, at, message).with_hint(
+                "known: ${cwd}, ${prompt}, ${agent_type}, ${today} and the declared inputs",
+            ));
         }
         let reserved: Vec<String> = self
             .definition
@@ -321,17 +301,11 @@ impl Fields {
 
 fn fits_codex(name: &str) -> bool {
     let mut letters = name.chars().map(|letter| letter.to_ascii_lowercase());
-    letters
-        .next()
-        .is_some_and(|first| first.is_ascii_lowercase())
+    letters.next().is_some_and(|first| first.is_ascii_lowercase())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-')
         && (3..=64).contains(&name.chars().count())
 }
 
 fn unix_lines(text: &str) -> String {
-    if text.contains('\r') {
-        text.replace("\r\n", "\n")
-    } else {
-        text.to_owned()
-    }
+    if text.contains('\r') { text.replace("\r\n", "\n") } else { text.to_owned() }
 }

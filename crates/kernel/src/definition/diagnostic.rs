@@ -165,14 +165,7 @@ impl fmt::Display for Code {
 impl Diagnostic {
     fn new(severity: Severity, code: Code, at: Position, message: impl Into<String>) -> Self {
         let Position { line, column } = at;
-        Self {
-            severity,
-            code,
-            message: message.into(),
-            line,
-            column,
-            hint: None,
-        }
+        Self { severity, code, message: message.into(), line, column, hint: None }
     }
 
     /// An error at that place.

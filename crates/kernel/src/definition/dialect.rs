@@ -103,10 +103,7 @@ impl Dialect {
             };
             place = Some(folder);
         }
-        let name = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or_default();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         match place {
             Some(dialect) => dialect,
             None if name.ends_with(".agent.md") => Self::Copilot,

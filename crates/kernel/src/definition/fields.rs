@@ -78,11 +78,7 @@ impl Fields {
 
     fn take(&mut self, member: &Member) {
         let Some(key) = Key::of(&member.key) else {
-            self.keep(
-                member,
-                Code::UnknownKey,
-                "is not a known key; it is kept and has no effect",
-            );
+            self.keep(member, Code::UnknownKey, "is not a known key; it is kept and has no effect");
             return;
         };
         match key {
@@ -93,20 +89,16 @@ impl Fields {
             }
             Key::DisplayName => self.definition.display_name = self.text(member),
             Key::Keywords => {
-                self.definition.keywords = self
-                    .entries(member)
-                    .into_iter()
-                    .map(|(word, _)| word)
-                    .collect();
+                self.definition.keywords =
+                    self.entries(member).into_iter().map(|(word, _)| word).collect();
             }
             Key::Color => self.definition.color = self.text(member),
             Key::Tools | Key::ToolsSlip | Key::ToolsUnasked | Key::DisallowedTools => {
                 self.take_tools(key, member);
             }
             Key::Model => {
-                self.model = self
-                    .text(member)
-                    .map(|text| (ModelSelector::new(&text), member.value.at));
+                self.model =
+                    self.text(member).map(|text| (ModelSelector::new(&text), member.value.at));
             }
             Key::ModelConfig => self.take_nested(member, Self::take_model_config),
             Key::Provider
@@ -133,11 +125,8 @@ impl Fields {
             Key::InputConfig | Key::Inputs => self.take_inputs(member),
             Key::OutputConfig | Key::OutputSchema => self.take_output(key, member),
             Key::DisabledFeatures => {
-                self.definition.disabled_features = self
-                    .entries(member)
-                    .into_iter()
-                    .map(|(word, _)| word)
-                    .collect();
+                self.definition.disabled_features =
+                    self.entries(member).into_iter().map(|(word, _)| word).collect();
             }
             Key::ExecutionMode | Key::ApprovalMode | Key::Isolation | Key::PermissionMode => {
                 self.take_mode(key, member);
@@ -145,11 +134,8 @@ impl Fields {
             Key::Background => self.definition.background = self.flag(member),
             Key::McpServers => self.take_mcp_servers(member),
             Key::Skills => {
-                self.definition.skills = self
-                    .entries(member)
-                    .into_iter()
-                    .map(|(word, _)| word)
-                    .collect();
+                self.definition.skills =
+                    self.entries(member).into_iter().map(|(word, _)| word).collect();
             }
             Key::Hooks => {
                 self.definition.hooks =
@@ -171,11 +157,7 @@ impl Fields {
     fn take_name(&mut self, member: &Member) {
         // Where a file has both, `name` is the one its own host reads.
         if self.places.name.is_some() && !member.key.eq_ignore_ascii_case("name") {
-            self.keep(
-                member,
-                Code::UnusedKey,
-                "has no effect beside `name`; it is kept",
-            );
+            self.keep(member, Code::UnusedKey, "has no effect beside `name`; it is kept");
             return;
         }
         if let Some(name) = self.text(member) {
@@ -222,20 +204,13 @@ impl Fields {
             _ if member.key == "temp" => {
                 self.definition.model_config.temperature = self.number(member, 0.0, 2.0);
             }
-            _ => self.keep(
-                member,
-                Code::UnknownKey,
-                "is not a known key of the model; it is kept",
-            ),
+            _ => self.keep_nested("modelConfig", member),
         }
     }
 
     /// `thinking` is an effort where it names one, and a switch nobody here reads where not.
     fn take_thinking(&mut self, member: &Member) {
-        let level = member
-            .value
-            .scalar()
-            .map(|scalar| scalar.text.to_ascii_lowercase());
+        let level = member.value.scalar().map(|scalar| scalar.text.to_ascii_lowercase());
         let levels = ["minimal", "low", "medium", "high", "xhigh", "max"];
         match level {
             Some(level) if levels.contains(&level.as_str()) => {
@@ -255,11 +230,7 @@ impl Fields {
                 self.definition.prompt_config.query = self.text(member);
             }
             Some(Key::InitialMessages) => self.take_initial_messages(member),
-            _ => self.keep(
-                member,
-                Code::UnknownKey,
-                "is not a known key of the prompt; it is kept",
-            ),
+            _ => self.keep_nested("promptConfig", member),
         }
     }
 
@@ -285,10 +256,8 @@ impl Fields {
                 }
             }
             Some(Key::GraceSeconds) => {
-                let seconds = member
-                    .value
-                    .scalar()
-                    .and_then(|scalar| scalar.text.trim().parse().ok());
+                let seconds =
+                    member.value.scalar().and_then(|scalar| scalar.text.trim().parse().ok());
                 if seconds.is_none() && !member.value.is_null() {
                     self.bad_type(member, "a whole number of seconds");
                 }
@@ -301,11 +270,7 @@ impl Fields {
             Some(Key::MaxCost) => {
                 self.definition.run_config.max_cost_usd = self.number(member, 0.0, f64::MAX);
             }
-            _ => self.keep(
-                member,
-                Code::UnknownKey,
-                "is not a known limit; it is kept and has no effect",
-            ),
+            _ => self.keep_nested("runConfig", member),
         }
     }
 
@@ -337,10 +302,7 @@ impl Fields {
                 self.take_writers(member, "plan mode only reads");
             }
             (Key::ApprovalMode, _) => {
-                self.bad_value(
-                    member,
-                    &["route_to_parent", "suppress", "auto_approve_in_sandbox"],
-                );
+                self.bad_value(member, &["route_to_parent", "suppress", "auto_approve_in_sandbox"]);
             }
             (Key::Isolation, "none") => self.definition.isolation = Isolation::None,
             (Key::Isolation, "worktree") => self.definition.isolation = Isolation::Worktree,
@@ -358,10 +320,7 @@ impl Fields {
     }
 
     fn take_mcp_servers(&mut self, member: &Member) {
-        let named = |name: &str, config: Option<Value>| McpServer {
-            name: name.to_owned(),
-            config,
-        };
+        let named = |name: &str, config: Option<Value>| McpServer { name: name.to_owned(), config };
         match &member.value.kind {
             Kind::Map(members) => {
                 self.definition.mcp_servers = members
@@ -395,10 +354,8 @@ impl Fields {
             }
             Kind::Scalar(scalar) if scalar.is_null() => {}
             Kind::Scalar(scalar) => {
-                self.definition.mcp_servers = split_commas(&scalar.text)
-                    .into_iter()
-                    .map(|name| named(name, None))
-                    .collect();
+                self.definition.mcp_servers =
+                    split_commas(&scalar.text).into_iter().map(|name| named(name, None)).collect();
             }
         }
     }

@@ -43,24 +43,12 @@ pub(crate) fn split(text: &str) -> Option<Split<'_>> {
         line_number += 1;
         if is_fence(line) {
             let header = rest.get(..header_end).unwrap_or_default();
-            let closed = Closed {
-                header,
-                body: after,
-                body_line: line_number + 1,
-            };
-            return Some(Split {
-                rest,
-                first_line,
-                closed: Some(closed),
-            });
+            let closed = Closed { header, body: after, body_line: line_number + 1 };
+            return Some(Split { rest, first_line, closed: Some(closed) });
         }
         header_end = rest.len() - after.len();
     }
-    Some(Split {
-        rest,
-        first_line,
-        closed: None,
-    })
+    Some(Split { rest, first_line, closed: None })
 }
 
 fn is_fence(line: &str) -> bool {
@@ -95,25 +83,14 @@ mod tests {
     fn closed(text: &str) -> Option<(u32, &str, &str, u32)> {
         let split = split(text)?;
         let closed = split.closed?;
-        Some((
-            split.first_line,
-            closed.header,
-            closed.body,
-            closed.body_line,
-        ))
+        Some((split.first_line, closed.header, closed.body, closed.body_line))
     }
 
     #[test]
     fn fences_in_every_shape() {
         assert_eq!(closed("---\na: 1\n---\nb\n"), Some((2, "a: 1\n", "b\n", 4)));
-        assert_eq!(
-            closed("\u{feff}---\r\na: 1\r\n--- \r\nb"),
-            Some((2, "a: 1\r\n", "b", 4))
-        );
-        assert_eq!(
-            closed("\n \n---  \na: 1\n---\n"),
-            Some((4, "a: 1\n", "", 6))
-        );
+        assert_eq!(closed("\u{feff}---\r\na: 1\r\n--- \r\nb"), Some((2, "a: 1\r\n", "b", 4)));
+        assert_eq!(closed("\n \n---  \na: 1\n---\n"), Some((4, "a: 1\n", "", 6)));
         assert_eq!(closed("---\n---\nb\n---\n"), Some((2, "", "b\n---\n", 3)));
         assert_eq!(closed("---\na: 1\n---"), Some((2, "a: 1\n", "", 4)));
     }

@@ -87,10 +87,7 @@ impl InputConfig {
         for (name, input) in &self.inputs {
             let mut schema = input.input_type.schema();
             if let Value::Object(members) = &mut schema {
-                members.insert(
-                    "description".to_owned(),
-                    Value::String(input.description.clone()),
-                );
+                members.insert("description".to_owned(), Value::String(input.description.clone()));
             }
             properties.insert(name.clone(), schema);
             if input.required {
@@ -112,14 +109,7 @@ mod tests {
             .map(|&(word, input_type)| {
                 let required = word.starts_with('s');
                 let description = format!("a {word}");
-                (
-                    word.to_owned(),
-                    InputDefinition {
-                        description,
-                        input_type,
-                        required,
-                    },
-                )
+                (word.to_owned(), InputDefinition { description, input_type, required })
             })
             .collect();
         assert_eq!(

@@ -11,9 +11,7 @@ pub(crate) fn split_commas(text: &str) -> Vec<&str> {
             '"' | '\'' if quote == Some(letter) => quote = None,
             '"' | '\''
                 if quote.is_none()
-                    && text
-                        .get(start..index)
-                        .is_some_and(|part| part.trim().is_empty()) =>
+                    && text.get(start..index).is_some_and(|part| part.trim().is_empty()) =>
             {
                 quote = Some(letter);
             }
@@ -40,10 +38,7 @@ mod tests {
 
     #[test]
     fn commas_in_brackets_do_not_split() {
-        assert_eq!(
-            split_commas("Read, Bash(a, b) ,x"),
-            ["Read", "Bash(a, b)", "x"]
-        );
+        assert_eq!(split_commas("Read, Bash(a, b) ,x"), ["Read", "Bash(a, b)", "x"]);
         assert_eq!(split_commas("Read,, Grep,"), ["Read", "", "Grep"]);
         assert_eq!(split_commas(""), Vec::<&str>::new());
         assert_eq!(split_commas("a), b"), ["a)", "b"]);

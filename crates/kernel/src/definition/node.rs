@@ -48,17 +48,11 @@ pub(crate) struct Member {
 
 impl Scalar {
     pub(crate) fn plain(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            style: Style::Plain,
-        }
+        Self { text: text.into(), style: Style::Plain }
     }
 
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            style: Style::Text,
-        }
+        Self { text: text.into(), style: Style::Text }
     }
 
     pub(crate) fn is_null(&self) -> bool {
@@ -68,11 +62,7 @@ impl Scalar {
 
     /// The truth value, in all the spellings YAML has ever had; quoted words count, people quote them.
     pub(crate) fn as_bool(&self) -> Option<bool> {
-        let is = |words: [&str; 3]| {
-            words
-                .iter()
-                .any(|word| self.text.eq_ignore_ascii_case(word))
-        };
+        let is = |words: [&str; 3]| words.iter().any(|word| self.text.eq_ignore_ascii_case(word));
         if is(["true", "yes", "on"]) {
             Some(true)
         } else if is(["false", "no", "off"]) {
@@ -103,9 +93,8 @@ impl Scalar {
             "false" | "False" | "FALSE" => return Value::Bool(false),
             _ => {}
         }
-        let numeric = self
-            .text
-            .starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
+        let numeric =
+            self.text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
         if numeric && let Ok(integer) = self.text.parse::<i64>() {
             return Value::Number(integer.into());
         }

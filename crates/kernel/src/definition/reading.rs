@@ -135,9 +135,7 @@ impl Reading {
 
     /// Whether any diagnostic is as bad as that.
     pub fn has(&self, severity: Severity) -> bool {
-        self.diagnostics
-            .iter()
-            .any(|diagnostic| diagnostic.severity >= severity)
+        self.diagnostics.iter().any(|diagnostic| diagnostic.severity >= severity)
     }
 }
 
@@ -153,12 +151,8 @@ pub fn read(source: &Source<'_>, rules: &Rules) -> Reading {
 fn read_markdown(source: &Source<'_>, rules: &Rules) -> Reading {
     let Some(split) = frontmatter::split(source.text) else {
         return Reading::not_a_definition(
-            Diagnostic::note(
-                Code::NotADefinition,
-                Position::START,
-                "there is no front matter",
-            )
-            .with_hint("begin the file with `---`, then name and description, then `---`"),
+            Diagnostic::note(Code::NotADefinition, Position::START, "there is no front matter")
+                .with_hint("begin the file with `---`, then name and description, then `---`"),
         );
     };
     let header = split.closed.map_or(split.rest, |closed| closed.header);
@@ -179,27 +173,15 @@ fn read_markdown(source: &Source<'_>, rules: &Rules) -> Reading {
     });
     let error = match strict {
         Ok((members, closed)) => {
-            let body = Body {
-                text: closed.body,
-                line: closed.body_line,
-            };
+            let body = Body { text: closed.body, line: closed.body_line };
             return assemble(source, rules, &members, Some(&body), Vec::new());
         }
         Err(error) => error,
     };
     match recovery::recover_markdown(&split, &error) {
         Some(recovered) => {
-            let body = Body {
-                text: recovered.body,
-                line: recovered.body_line,
-            };
-            assemble(
-                source,
-                rules,
-                &recovered.members,
-                Some(&body),
-                recovered.warnings,
-            )
+            let body = Body { text: recovered.body, line: recovered.body_line };
+            assemble(source, rules, &recovered.members, Some(&body), recovered.warnings)
         }
         None if split.closed.is_none() => Reading::not_a_definition(Diagnostic::note(
             Code::NotADefinition,
@@ -274,34 +256,16 @@ fn assemble(
     let recovered = !warnings.is_empty();
     fields.diagnostics = warnings;
     fields.take_all(members);
-    let Fields {
-        definition,
-        mut diagnostics,
-        ..
-    } = check::finish(fields, body, source, rules);
+    let Fields { definition, mut diagnostics, .. } = check::finish(fields, body, source, rules);
     diagnostics.sort_by_key(Diagnostic::position);
-    let invalid = diagnostics
-        .iter()
-        .any(|diagnostic| diagnostic.severity == Severity::Error);
-    let status = if invalid {
-        FileStatus::Invalid
-    } else {
-        FileStatus::Active
-    };
-    Reading {
-        definition: Some(definition),
-        diagnostics,
-        recovered,
-        status,
-    }
+    let invalid = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+    let status = if invalid { FileStatus::Invalid } else { FileStatus::Active };
+    Reading { definition: Some(definition), diagnostics, recovered, status }
 }
 
 /// A file whose header was never meant for an agent: a page of a site, or a read-me.
 fn not_an_agent(source: &Source<'_>, members: &[Member]) -> Option<Diagnostic> {
-    let keys: Vec<Key> = members
-        .iter()
-        .filter_map(|member| Key::of(&member.key))
-        .collect();
+    let keys: Vec<Key> = members.iter().filter_map(|member| Key::of(&member.key)).collect();
     if !keys.iter().any(|key| key.marks_an_agent()) {
         let message = "the header has none of the keys of an agent";
         return Some(

@@ -31,12 +31,7 @@ pub(crate) fn recover_markdown<'text>(
     let mut warnings = Vec::new();
     let extent = Extent::find(split, &mut warnings);
     let members = recover_members(extent.header, split.first_line, error, &mut warnings)?;
-    Some(Recovered {
-        members,
-        body: extent.body,
-        body_line: extent.body_line,
-        warnings,
-    })
+    Some(Recovered { members, body: extent.body, body_line: extent.body_line, warnings })
 }
 
 /// Reads a YAML file that strict YAML refuses with `error`.
@@ -59,10 +54,8 @@ fn recover_members(
         warnings.extend(quoted);
         return Some(members);
     }
-    let message = format!(
-        "the header is not valid YAML ({}); it was read line by line",
-        error.message
-    );
+    let message =
+        format!("the header is not valid YAML ({}); it was read line by line", error.message);
     warnings.push(
         Diagnostic::warning(Code::Recovered, error.at, message)
             .with_hint("quote values that hold `: `, and indent the lines that continue a value"),
@@ -137,24 +130,14 @@ fn forgotten_fence(text: &str, closed: bool) -> Option<Cut> {
             && key_seen
             && (is_heading(line) || (!closed && ends_header(line)))
         {
-            let (from, at) = headings
-                .filter(|_| is_heading(line))
-                .unwrap_or((start, number));
-            return Some(Cut {
-                header_end: blank.min(from),
-                body_start: from,
-                body_lines_in: at,
-            });
+            let (from, at) = headings.filter(|_| is_heading(line)).unwrap_or((start, number));
+            return Some(Cut { header_end: blank.min(from), body_start: from, body_lines_in: at });
         } else if !closed
             && key_seen
             && line.trim_end().len() >= 4
             && line.trim_end().bytes().all(|byte| byte == b'-')
         {
-            return Some(Cut {
-                header_end: start,
-                body_start: end,
-                body_lines_in: number + 1,
-            });
+            return Some(Cut { header_end: start, body_start: end, body_lines_in: number + 1 });
         } else if line.starts_with('#') {
             headings = headings.or(Some((start, number)));
         } else {
@@ -171,10 +154,7 @@ fn forgotten_fence(text: &str, closed: bool) -> Option<Cut> {
 fn is_heading(line: &str) -> bool {
     let marks = line.bytes().take_while(|byte| *byte == b'#').count();
     (1..=6).contains(&marks)
-        && line
-            .as_bytes()
-            .get(marks)
-            .is_some_and(|byte| *byte == b' ' || *byte == b'\t')
+        && line.as_bytes().get(marks).is_some_and(|byte| *byte == b' ' || *byte == b'\t')
 }
 
 /// Whether a line after a blank one can be no part of a header: text at column 0 that opens no key.
@@ -186,9 +166,7 @@ fn ends_header(line: &str) -> bool {
 fn key_of_line(line: &str) -> Option<(&str, &str)> {
     let (word, value) = line.split_once(':')?;
     let mut letters = word.chars();
-    let is_word = letters
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic())
+    let is_word = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-');
     let ends = value.is_empty() || value.starts_with([' ', '\t', '\r']);
     (is_word && ends).then_some((word, value))

@@ -54,21 +54,13 @@ impl Fields {
             })
             .collect();
         let listed = |tool: BuiltinTool| {
-            patterns
-                .iter()
-                .any(|pattern| pattern.covers(&ToolName::Builtin(tool)))
+            patterns.iter().any(|pattern| pattern.covers(&ToolName::Builtin(tool)))
         };
-        let others = BuiltinTool::ALL
-            .iter()
-            .copied()
-            .filter(|tool| !listed(*tool));
-        self.taken
-            .extend(others.map(|tool| tool.as_str().to_owned()));
+        let others = BuiltinTool::ALL.iter().copied().filter(|tool| !listed(*tool));
+        self.taken.extend(others.map(|tool| tool.as_str().to_owned()));
         let any_mcp = patterns.iter().any(|pattern| {
-            matches!(
-                pattern,
-                ToolPattern::McpServer(_) | ToolPattern::AnyMcp | ToolPattern::Any
-            ) || matches!(pattern, ToolPattern::Exactly(tools)
+            matches!(pattern, ToolPattern::McpServer(_) | ToolPattern::AnyMcp | ToolPattern::Any)
+                || matches!(pattern, ToolPattern::Exactly(tools)
                     if tools.iter().any(|tool| matches!(tool, ToolName::Mcp { .. })))
         });
         if !any_mcp {
@@ -78,10 +70,7 @@ impl Fields {
             Diagnostic::warning(
                 Code::RestrictionApplied,
                 member.key_at,
-                format!(
-                    "`{}` is read as a limit: every other tool is disallowed",
-                    member.key
-                ),
+                format!("`{}` is read as a limit: every other tool is disallowed", member.key),
             )
             .with_hint("list what the agent may use in `tools`"),
         );
@@ -97,11 +86,7 @@ impl Fields {
             if state.is_none() {
                 self.not_understood(switch);
             }
-            let side = if state == Some(true) {
-                &mut on
-            } else {
-                &mut off
-            };
+            let side = if state == Some(true) { &mut on } else { &mut off };
             side.push((switch.key.trim().to_owned(), switch.key_at));
         }
         if key == Key::DisallowedTools {
@@ -131,10 +116,8 @@ impl Fields {
                 }
             }
             Key::SandboxMode => {
-                let word = member
-                    .value
-                    .scalar()
-                    .map(|scalar| scalar.text.trim().to_ascii_lowercase());
+                let word =
+                    member.value.scalar().map(|scalar| scalar.text.trim().to_ascii_lowercase());
                 match word.as_deref() {
                     Some("read-only") => {
                         self.take_writers(member, "a read-only sandbox only reads");
@@ -172,10 +155,7 @@ impl Fields {
     /// everything but a few patterns is denied, since that cannot be said with two lists.
     fn take_permission_rules(&mut self, permission: &Member, rules: &[Member]) {
         for rule in rules {
-            let action = rule
-                .value
-                .scalar()
-                .map(|scalar| scalar.text.to_ascii_lowercase());
+            let action = rule.value.scalar().map(|scalar| scalar.text.to_ascii_lowercase());
             match action.as_deref() {
                 Some("allow" | "ask") => {}
                 Some("deny") if rule.key == "*" || rule.key == "**" => self.deny_tool(permission),
@@ -190,16 +170,10 @@ impl Fields {
 
     fn deny_tool(&mut self, permission: &Member) {
         match permission.key.as_str() {
-            "*" => self
-                .taken
-                .extend(BuiltinTool::ALL.iter().map(|tool| tool.as_str().to_owned())),
+            "*" => self.taken.extend(BuiltinTool::ALL.iter().map(|tool| tool.as_str().to_owned())),
             // The one permission that covers every way to change a file.
             "edit" => {
-                self.taken.extend(
-                    BuiltinTool::WRITERS
-                        .iter()
-                        .map(|tool| tool.as_str().to_owned()),
-                );
+                self.taken.extend(BuiltinTool::WRITERS.iter().map(|tool| tool.as_str().to_owned()));
             }
             word if ToolPattern::parse(permitted_tool(word)).is_ok() => {
                 self.taken.push(permitted_tool(word).to_owned());
@@ -213,15 +187,11 @@ impl Fields {
     /// Takes away everything that changes files or runs commands.
     pub(crate) fn take_writers(&mut self, member: &Member, why: &str) {
         let tools = BuiltinTool::WRITERS.iter().chain(BuiltinTool::SHELL_FAMILY);
-        self.taken
-            .extend(tools.map(|tool| tool.as_str().to_owned()));
+        self.taken.extend(tools.map(|tool| tool.as_str().to_owned()));
         self.push(Diagnostic::note(
             Code::RestrictionApplied,
             member.key_at,
-            format!(
-                "`{}`: {why}; tools that write or run commands are disallowed",
-                member.key
-            ),
+            format!("`{}`: {why}; tools that write or run commands are disallowed", member.key),
         ));
     }
 

@@ -31,11 +31,7 @@ pub fn variables(text: &str) -> impl Iterator<Item = Variable<'_>> {
                 name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
             if is_name && inner.as_bytes().get(length) == Some(&b'}') {
                 from += 1;
-                return Some(Variable {
-                    name,
-                    start,
-                    end: from,
-                });
+                return Some(Variable { name, start, end: from });
             }
         }
     })

@@ -17,13 +17,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Member>, Diagnostic> {
     match DeTable::parse(text) {
         Ok(table) => Ok(members(table.get_ref(), &places)),
         Err(error) => {
-            let at = error
-                .span()
-                .map_or(Position::START, |span| places.of(span.start));
-            let message = format!(
-                "this is not valid TOML: {}",
-                error.message().replace('\n', ", ")
-            );
+            let at = error.span().map_or(Position::START, |span| places.of(span.start));
+            let message =
+                format!("this is not valid TOML: {}", error.message().replace('\n', ", "));
             Err(Diagnostic::error(Code::TomlSyntax, at, message).with_hint(
                 "write `key = \"value\"` lines; long texts go between \"\"\" and \"\"\"",
             ))
@@ -72,22 +68,14 @@ struct Places<'text> {
 impl<'text> Places<'text> {
     fn new(text: &'text str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let starts = std::iter::once(0)
-            .chain(newlines.map(|(index, _)| index + 1))
-            .collect();
+        let starts = std::iter::once(0).chain(newlines.map(|(index, _)| index + 1)).collect();
         Self { text, starts }
     }
 
     fn of(&self, offset: usize) -> Position {
-        let line = self
-            .starts
-            .partition_point(|start| *start <= offset)
-            .saturating_sub(1);
+        let line = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.starts.get(line).copied().unwrap_or_default();
-        let column = self
-            .text
-            .get(start..offset)
-            .map_or(0, |before| before.chars().count());
+        let column = self.text.get(start..offset).map_or(0, |before| before.chars().count());
         let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX).saturating_add(1);
         Position::new(number(line), number(column))
     }

@@ -24,13 +24,7 @@ pub(crate) fn parse(text: &str, first_line: u32) -> Result<Node, YamlError> {
     options.disallow_directives = true;
     options.set_emit_comments(false);
     let parser = Parser::new_from_str_with_options(text, options);
-    Builder {
-        parser,
-        first_line,
-        nodes: 0,
-        anchors: Vec::new(),
-    }
-    .document()
+    Builder { parser, first_line, nodes: 0, anchors: Vec::new() }.document()
 }
 
 struct Builder<'text> {
@@ -81,13 +75,7 @@ impl<'text> Builder<'text> {
                     ScalarStyle::Plain => Style::Plain,
                     _ => Style::Text,
                 };
-                (
-                    anchor,
-                    Kind::Scalar(Scalar {
-                        text: text.into_owned(),
-                        style,
-                    }),
-                )
+                (anchor, Kind::Scalar(Scalar { text: text.into_owned(), style }))
             }
             Event::SequenceStart(_, anchor, _) => (anchor, Kind::List(self.list(depth)?)),
             Event::MappingStart(_, anchor, _) => (anchor, Kind::Map(self.map(depth)?)),
@@ -125,11 +113,7 @@ impl<'text> Builder<'text> {
             };
             let (event, span) = self.next()?;
             let value = self.node(event, span, depth + 1)?;
-            members.push(Member {
-                key: text,
-                key_at: key.at,
-                value,
-            });
+            members.push(Member { key: text, key_at: key.at, value });
         }
     }
 
@@ -153,25 +137,16 @@ impl<'text> Builder<'text> {
     fn place(&self, line: usize, column: usize) -> Position {
         let line = u32::try_from(line.max(1) - 1).unwrap_or(u32::MAX);
         let column = u32::try_from(column).unwrap_or(u32::MAX);
-        Position::new(
-            self.first_line.saturating_add(line),
-            column.saturating_add(1),
-        )
+        Position::new(self.first_line.saturating_add(line), column.saturating_add(1))
     }
 
     fn error(&self, span: Span, message: &str) -> YamlError {
-        YamlError {
-            at: self.position(span),
-            message: message.to_owned(),
-        }
+        YamlError { at: self.position(span), message: message.to_owned() }
     }
 
     fn scan_error(&self, error: &ScanError) -> YamlError {
         let marker = error.marker();
-        YamlError {
-            at: self.place(marker.line(), marker.col()),
-            message: error.info(),
-        }
+        YamlError { at: self.place(marker.line(), marker.col()), message: error.info() }
     }
 }
 
@@ -188,13 +163,9 @@ mod tests {
     #[test]
     fn trees_keep_their_places() {
         let node = parse("name: x\ntools:\n  - Read\n", 5).unwrap();
-        let Kind::Map(members) = &node.kind else {
-            panic!("a mapping")
-        };
+        let Kind::Map(members) = &node.kind else { panic!("a mapping") };
         assert_eq!(members[1].key_at, Position::new(6, 1));
-        let Kind::List(items) = &members[1].value.kind else {
-            panic!("a list")
-        };
+        let Kind::List(items) = &members[1].value.kind else { panic!("a list") };
         assert_eq!(items[0].at, Position::new(7, 5));
     }
 
@@ -217,11 +188,12 @@ mod tests {
     fn hostile_texts_are_refused() {
         let deep = "[".repeat(100_000);
         assert!(parse(&deep, 1).is_err());
-        let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned();
-        for level in 1..12 {
+        let levels = (1..12).map(|level| {
             let refs = vec![format!("*a{}", level - 1); 10].join(",");
-            bomb.push_str(&format!("a{level}: &a{level} [{refs}]\n"));
-        }
+            format!("a{level}: &a{level} [{refs}]\n")
+        });
+        let bomb: String =
+            std::iter::once("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n".to_owned()).chain(levels).collect();
         assert!(parse(&bomb, 1).unwrap_err().message.contains("too many"));
     }
 }

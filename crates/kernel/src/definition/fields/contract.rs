@@ -32,10 +32,7 @@ impl Fields {
                     .with_hint("write {role: user, content: \"…\"}; the role is user or assistant"),
                 );
             }
-            self.definition
-                .prompt_config
-                .initial_messages
-                .extend(message);
+            self.definition.prompt_config.initial_messages.extend(message);
         }
     }
 
@@ -47,10 +44,8 @@ impl Fields {
             }
             return;
         };
-        let inner = members
-            .iter()
-            .find(|inner| inner.key == "inputs")
-            .map(|inner| &inner.value.kind);
+        let inner =
+            members.iter().find(|inner| inner.key == "inputs").map(|inner| &inner.value.kind);
         let members = match inner {
             Some(Kind::Map(inputs)) => inputs,
             _ => members,
@@ -66,10 +61,7 @@ impl Fields {
 
     pub(super) fn input(&mut self, member: &Member) -> Option<InputDefinition> {
         let Kind::Map(members) = &member.value.kind else {
-            self.bad_type(
-                member,
-                "a mapping with `type`, `description` and `required`",
-            );
+            self.bad_type(member, "a mapping with `type`, `description` and `required`");
             return None;
         };
         let mut definition = InputDefinition {
@@ -134,11 +126,7 @@ impl Fields {
             }
         }
         if output.output_name.trim().is_empty() {
-            self.push(Diagnostic::error(
-                Code::EmptyValue,
-                member.key_at,
-                "`outputName` is empty",
-            ));
+            self.push(Diagnostic::error(Code::EmptyValue, member.key_at, "`outputName` is empty"));
         }
         if !output.schema.is_object() {
             self.push(
@@ -164,10 +152,6 @@ fn message_of(node: &Node) -> Option<InitialMessage> {
         "assistant" | "model" => InitialRole::Assistant,
         _ => return None,
     };
-    let content = object
-        .get("content")
-        .or_else(|| object.get("text"))?
-        .as_str()?
-        .to_owned();
+    let content = object.get("content").or_else(|| object.get("text"))?.as_str()?.to_owned();
     Some(InitialMessage { role, content })
 }

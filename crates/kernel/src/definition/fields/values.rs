@@ -23,9 +23,7 @@ impl Fields {
                     .and_then(|rest| rest.strip_suffix(']'))
                     .unwrap_or(inner);
                 written.extend(
-                    split_commas(inner)
-                        .into_iter()
-                        .map(|part| (unquoted(part).to_owned(), at)),
+                    split_commas(inner).into_iter().map(|part| (unquoted(part).to_owned(), at)),
                 );
             }
             Kind::List(items) => {
@@ -75,12 +73,7 @@ impl Fields {
         }
         if scalar.text.trim().is_empty() {
             let message = format!("`{}` is empty", member.key);
-            self.lax(
-                Code::EmptyValue,
-                member.value.at,
-                message,
-                "give it a value or remove it",
-            );
+            self.lax(Code::EmptyValue, member.value.at, message, "give it a value or remove it");
             return None;
         }
         Some(scalar.text.trim().to_owned())
@@ -121,39 +114,32 @@ impl Fields {
         if (least..=most).contains(&value) {
             return Some(value);
         }
-        let message = format!(
-            "`{}` must be between {least} and {most}, not {value}",
-            member.key
-        );
+        let message = format!("`{}` must be between {least} and {most}, not {value}", member.key);
         self.push(Diagnostic::error(Code::BadValue, member.value.at, message));
         None
     }
 
+    /// Keeps a member of a group of keys, under the group's name, so that it cannot be mistaken for a
+    /// key of the whole.
+    pub(super) fn keep_nested(&mut self, group: &str, member: &Member) {
+        let key = format!("{group}.{}", member.key);
+        let what = format!("`{key}` is not a known key; it is kept and has no effect");
+        self.push(Diagnostic::note(Code::UnknownKey, member.key_at, what));
+        self.definition.extras.insert(key, member.value.to_json());
+    }
+
     pub(super) fn keep(&mut self, member: &Member, code: Code, what: &str) {
-        self.push(Diagnostic::note(
-            code,
-            member.key_at,
-            format!("`{}` {what}", member.key),
-        ));
-        self.definition
-            .extras
-            .insert(member.key.clone(), member.value.to_json());
+        self.push(Diagnostic::note(code, member.key_at, format!("`{}` {what}", member.key)));
+        self.definition.extras.insert(member.key.clone(), member.value.to_json());
     }
 
     pub(crate) fn bad_type(&mut self, member: &Member, wanted: &str) {
-        let message = format!(
-            "`{}` must be {wanted}, not {}",
-            member.key,
-            member.value.describe()
-        );
+        let message = format!("`{}` must be {wanted}, not {}", member.key, member.value.describe());
         self.push(Diagnostic::error(Code::BadType, member.value.at, message));
     }
 
     pub(super) fn bad_value(&mut self, member: &Member, allowed: &[&str]) {
-        let written = member
-            .value
-            .scalar()
-            .map_or("", |scalar| scalar.text.as_str());
+        let written = member.value.scalar().map_or("", |scalar| scalar.text.as_str());
         let message = format!("`{written}` is no value of `{}`", member.key);
         let hint = match crate::id::nearest(written, allowed.iter().copied()) {
             Some(near) => format!("did you mean `{near}`? allowed: {}", allowed.join(", ")),

@@ -65,10 +65,7 @@ pub(super) fn read(header: &str, first_line: u32) -> Vec<Member> {
     }
     let mut members: Vec<Member> = Vec::with_capacity(fields.len());
     for field in fields {
-        if members
-            .iter()
-            .all(|member| !member.key.eq_ignore_ascii_case(field.key))
-        {
+        if members.iter().all(|member| !member.key.eq_ignore_ascii_case(field.key)) {
             members.push(field.into_member());
         }
     }
@@ -92,42 +89,23 @@ impl Field<'_> {
         let at = Position::new(self.key_at.line, self.value_column);
         let is_description = Key::of(self.key) == Some(Key::Description);
         let kind = self.value(is_description);
-        Member {
-            key: self.key.to_owned(),
-            key_at: self.key_at,
-            value: Node::new(at, kind),
-        }
+        Member { key: self.key.to_owned(), key_at: self.key_at, value: Node::new(at, kind) }
     }
 
     fn value(&self, is_description: bool) -> Kind {
-        let lines: Vec<&str> = self
-            .lines
-            .iter()
-            .copied()
-            .filter(|line| !line.trim().is_empty())
-            .collect();
+        let lines: Vec<&str> =
+            self.lines.iter().copied().filter(|line| !line.trim().is_empty()).collect();
         let at = |offset: usize| {
-            Position::new(
-                self.key_at
-                    .line
-                    .saturating_add(u32::try_from(offset).unwrap_or(0)),
-                1,
-            )
+            Position::new(self.key_at.line.saturating_add(u32::try_from(offset).unwrap_or(0)), 1)
         };
         if self.first.starts_with(['|', '>']) && self.first.len() <= 3 {
-            let joint = if self.first.starts_with('|') {
-                "\n"
-            } else {
-                " "
-            };
+            let joint = if self.first.starts_with('|') { "\n" } else { " " };
             let text: Vec<&str> = self.lines.iter().map(|line| line.trim()).collect();
             return Kind::Scalar(Scalar::text(text.join(joint).trim().to_owned()));
         }
         if self.first.is_empty() && !lines.is_empty() {
-            let items: Option<Vec<&str>> = lines
-                .iter()
-                .map(|line| line.trim().strip_prefix("- "))
-                .collect();
+            let items: Option<Vec<&str>> =
+                lines.iter().map(|line| line.trim().strip_prefix("- ")).collect();
             if let Some(items) = items {
                 let nodes = items
                     .iter()
@@ -140,8 +118,7 @@ impl Field<'_> {
                     lines
                         .iter()
                         .map(|line| {
-                            line.starts_with([' ', '\t'])
-                                .then(|| key_of_line(line.trim()))?
+                            line.starts_with([' ', '\t']).then(|| key_of_line(line.trim()))?
                         })
                         .collect()
                 })
@@ -168,14 +145,11 @@ impl Field<'_> {
             text.push_str(line.trim());
         }
         if !is_description
-            && let Some(inner) = text
-                .strip_prefix('[')
-                .and_then(|rest| rest.trim_end().strip_suffix(']'))
+            && let Some(inner) =
+                text.strip_prefix('[').and_then(|rest| rest.trim_end().strip_suffix(']'))
         {
             let items = split_commas(inner);
-            let nodes = items
-                .into_iter()
-                .map(|item| Node::new(at(0), scalar(item, false)));
+            let nodes = items.into_iter().map(|item| Node::new(at(0), scalar(item, false)));
             return Kind::List(nodes.collect());
         }
         scalar(&text, is_description)

@@ -27,12 +27,7 @@ pub(super) fn quote_and_parse(
             block_indent = None;
         }
         match (!in_block).then(|| quote_line(line, indent)).flatten() {
-            Some(Quoted {
-                line,
-                key,
-                column,
-                why,
-            }) => {
+            Some(Quoted { line, key, column, why }) => {
                 let message = format!(
                     "the value of `{key}` {why} and must be quoted; it was read as if it were"
                 );
@@ -68,9 +63,7 @@ pub(super) fn quote_and_parse(
 
 fn no_duplicates(members: &[Member]) -> bool {
     let mut seen = std::collections::HashSet::new();
-    members
-        .iter()
-        .all(|member| seen.insert(member.key.as_str()))
+    members.iter().all(|member| seen.insert(member.key.as_str()))
 }
 
 fn opens_block(line: &str) -> bool {
@@ -100,16 +93,10 @@ fn quote_line(line: &str, indent: usize) -> Option<Quoted<'_>> {
     }
     let why = needs_quotes(text)?;
     let prefix = line.len() - value.trim_start().len();
-    let column = u32::try_from(line.get(..prefix)?.chars().count())
-        .unwrap_or(u32::MAX)
-        .saturating_add(1);
+    let column =
+        u32::try_from(line.get(..prefix)?.chars().count()).unwrap_or(u32::MAX).saturating_add(1);
     let quoted = format!("{}'{}'", line.get(..prefix)?, text.replace('\'', "''"));
-    Some(Quoted {
-        line: quoted,
-        key,
-        column,
-        why,
-    })
+    Some(Quoted { line: quoted, key, column, why })
 }
 
 fn needs_quotes(text: &str) -> Option<&'static str> {
