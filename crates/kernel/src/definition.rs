@@ -212,7 +212,8 @@ pub enum Scope {
     User,
     /// Part of the project at hand.
     Project,
-    /// Given on the command line for this session alone.
+    /// Given on the command line for this session alone; on the wire it is the user's.
+    #[serde(rename(serialize = "user", deserialize = "session"))]
     Session,
 }
 

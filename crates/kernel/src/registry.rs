@@ -7,6 +7,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde::{Serialize, Serializer};
@@ -24,7 +25,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Candidate {
     /// What it yielded.
-    pub reading: Reading,
+    pub reading: Arc<Reading>,
     /// Where it comes from.
     pub scope: Scope,
     /// Whose format it is.
@@ -97,7 +98,7 @@ pub struct Record {
     /// Whether it can be run.
     pub status: Status,
     /// What it says.
-    pub definition: Option<Definition>,
+    pub definition: Option<Arc<Definition>>,
     /// The tools it gets.
     pub effective_tools: Vec<String>,
     /// The tools it does not get.
@@ -208,12 +209,9 @@ impl Inventory {
         for (key, mut claimants) in by_key {
             claimants.sort_by(Candidate::precedence);
             let mut claimants = claimants.into_iter();
-            let Some(mut winner) = claimants.next() else { continue };
+            let Some(winner) = claimants.next() else { continue };
             let losers: Vec<Candidate> = claimants.collect();
             conflicts.extend(conflicts_of(&key, &winner, &losers));
-            if let Some(warning) = winner.conflict_warning(&losers) {
-                winner.reading.diagnostics.push(warning);
-            }
             discovery_events.extend(losers.iter().map(|loser| winner.beats(loser)));
             records.push(winner.into_record(&losers, &appraise));
         }
@@ -373,7 +371,7 @@ impl Candidate {
         appraise: impl Fn(&Definition, Trust) -> Appraisal,
     ) -> Record {
         let name = self.name();
-        let definition = self.reading.definition;
+        let definition = self.reading.definition.clone();
         let status = match (self.reading.status, &definition) {
             (FileStatus::Active, Some(agent)) if agent.disabled => Status::Disabled,
             (FileStatus::Active, Some(_)) => Status::Active,
@@ -381,7 +379,8 @@ impl Candidate {
         };
         let appraisal =
             definition.as_ref().map(|agent| appraise(agent, self.trust)).unwrap_or_default();
-        let mut diagnostics = self.reading.diagnostics;
+        let mut diagnostics = self.reading.diagnostics.clone();
+        diagnostics.extend(self.conflict_warning(losers));
         diagnostics.sort_by_key(Diagnostic::position);
         Record {
             name,

@@ -105,7 +105,32 @@ impl Scalar {
     }
 }
 
+impl Member {
+    /// A member that stands nowhere in a file.
+    pub(crate) fn named(key: &str, value: Node) -> Self {
+        Self { key: key.to_owned(), key_at: Position::START, value }
+    }
+}
+
 impl Node {
+    /// A value that stands nowhere in a file.
+    pub(crate) fn from_json(value: &Value) -> Self {
+        let kind = match value {
+            Value::Null => Kind::Scalar(Scalar::plain("")),
+            Value::Bool(value) => Kind::Scalar(Scalar::plain(value.to_string())),
+            Value::Number(number) => Kind::Scalar(Scalar::plain(number.to_string())),
+            Value::String(text) => Kind::Scalar(Scalar::text(text)),
+            Value::Array(items) => Kind::List(items.iter().map(Self::from_json).collect()),
+            Value::Object(members) => Kind::Map(
+                members
+                    .iter()
+                    .map(|(key, value)| Member::named(key, Self::from_json(value)))
+                    .collect(),
+            ),
+        };
+        Self::new(Position::START, kind)
+    }
+
     pub(crate) fn new(at: Position, kind: Kind) -> Self {
         Self { at, kind }
     }

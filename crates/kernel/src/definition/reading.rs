@@ -3,9 +3,10 @@
 //! A file always yields a [`Reading`]; nothing here fails, waits or panics, whatever the text holds,
 //! and the time is linear in its size.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     Code, Definition, Diagnostic, Position, RunConfig, Scope, Severity,
@@ -80,7 +81,7 @@ pub enum NameFrom {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
     /// What it says, as far as it could be understood.
-    pub definition: Option<Definition>,
+    pub definition: Option<Arc<Definition>>,
     /// What is wrong or odd, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
     /// Whether the recovery rules were needed.
@@ -217,6 +218,44 @@ fn read_toml(source: &Source<'_>, rules: &Rules) -> Reading {
     }
 }
 
+/// Reads the agents given as one JSON object, `{"name": {"description": …, "prompt": …}}`, each as if
+/// it stood in a file of its own.
+pub fn read_session_agents(json: &str, rules: &Rules) -> Result<Vec<Reading>, Diagnostic> {
+    let invalid = |at: Position, message: String| {
+        Diagnostic::error(Code::JsonSyntax, at, message)
+            .with_hint("write {\"name\": {\"description\": \"…\", \"prompt\": \"…\"}}")
+    };
+    let value: Value = serde_json::from_str(json).map_err(|error| {
+        let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX).max(1);
+        let at = Position::new(number(error.line()), number(error.column()));
+        invalid(at, format!("the agents are not valid JSON: {error}"))
+    })?;
+    let Value::Object(agents) = value else {
+        return Err(invalid(Position::START, "the agents must be one JSON object".to_owned()));
+    };
+    let source = Source {
+        text: "",
+        path: None,
+        scope: Scope::Session,
+        dialect: Dialect::Claude,
+        format: Format::Yaml,
+    };
+    agents
+        .iter()
+        .map(|(name, agent)| match Node::from_json(agent).kind {
+            Kind::Map(mut members) => {
+                members.retain(|member| Key::of(&member.key) != Some(Key::Name));
+                members
+                    .insert(0, Member::named("name", Node::from_json(&Value::from(name.as_str()))));
+                Ok(assemble(&source, rules, &members, None, Vec::new()))
+            }
+            Kind::Scalar(_) | Kind::List(_) => {
+                Err(invalid(Position::START, format!("the agent `{name}` must be an object")))
+            }
+        })
+        .collect()
+}
+
 fn into_members(node: Node) -> Result<Vec<Member>, yaml::YamlError> {
     match node.kind {
         Kind::Map(members) => Ok(members),
@@ -260,7 +299,7 @@ fn assemble(
     diagnostics.sort_by_key(Diagnostic::position);
     let invalid = diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
     let status = if invalid { FileStatus::Invalid } else { FileStatus::Active };
-    Reading { definition: Some(definition), diagnostics, recovered, status }
+    Reading { definition: Some(Arc::new(definition)), diagnostics, recovered, status }
 }
 
 /// A file whose header was never meant for an agent: a page of a site, or a read-me.

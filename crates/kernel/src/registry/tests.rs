@@ -8,7 +8,7 @@ fn file(path: &str, scope: Scope, distance: u32, text: &str) -> Candidate {
     let path = PathBuf::from(path);
     let dialect = Dialect::of_path(&path);
     let source = Source { text, path: Some(&path), scope, dialect, format: Format::Markdown };
-    let reading = read(&source, &Rules::default());
+    let reading = Arc::new(read(&source, &Rules::default()));
     Candidate { reading, scope, dialect, path: Some(path), distance, trust: Trust::Untrusted }
 }
 

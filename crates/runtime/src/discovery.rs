@@ -1,0 +1,276 @@
+//! Discovery: every agent file on the machine, read once and again only when it has changed.
+//!
+//! One bad file or folder never stops, hangs or hides the rest: each yields a diagnostic of its own.
+
+mod file;
+pub mod places;
+mod walk;
+pub mod watch;
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use attache_kernel::{
+    definition::{
+        Code, Diagnostic, Dialect, Format, Position, Scope,
+        reading::{Reading, Rules, Source, read, read_session_agents},
+    },
+    registry::{Candidate, DiscoveryEvent, DiscoveryKind, Trust},
+};
+
+pub use self::places::{DiscoveryMode, Place, Places};
+use self::{
+    file::{Content, Hashing, Stamp},
+    walk::Entry,
+};
+use crate::{
+    builtin,
+    trust::{ContentHash, TrustStore},
+};
+
+/// Finds agents, and remembers what it has read.
+#[derive(Debug)]
+pub struct Discovery {
+    places: Places,
+    rules: Rules,
+    session_agents: Vec<Reading>,
+    cache: HashMap<PathBuf, Cached>,
+}
+
+#[derive(Debug, Clone)]
+struct Cached {
+    stamp: Stamp,
+    reading: Arc<Reading>,
+    /// Known only where trust has something to say of the file.
+    hash: Option<ContentHash>,
+}
+
+/// What a look found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Every file that may be an agent, and the built-in agents.
+    pub candidates: Vec<Candidate>,
+    /// What happened on the way.
+    pub events: Vec<DiscoveryEvent>,
+    /// How many files were opened.
+    pub files_read: usize,
+}
+
+/// A file whose content is new.
+struct Job {
+    entry: Entry,
+    place: Place,
+    hashing: Hashing,
+}
+
+enum Done {
+    Read(Cached),
+    Refused(Arc<Reading>),
+    Vanished,
+}
+
+impl Discovery {
+    /// A discovery over those places.
+    pub fn new(places: Places, rules: Rules) -> Self {
+        Self { places, rules, session_agents: Vec::new(), cache: HashMap::new() }
+    }
+
+    /// Adds the agents of a JSON object, for this session alone.
+    pub fn add_session_agents(&mut self, json: &str) -> Result<(), Diagnostic> {
+        self.session_agents.extend(read_session_agents(json, &self.rules)?);
+        Ok(())
+    }
+
+    /// Where it looks.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Looks at every place. Files that have not changed since the last look are not read again.
+    pub fn look(&mut self, trust: &TrustStore) -> Found {
+        let mut found = Found { candidates: builtin::candidates(&self.rules), ..Found::default() };
+        found.candidates.extend(self.session_agents.iter().map(|reading| Candidate {
+            reading: Arc::new(reading.clone()),
+            scope: Scope::Session,
+            dialect: Dialect::Claude,
+            path: None,
+            distance: 0,
+            // The user wrote it on the command line.
+            trust: Trust::Trusted,
+        }));
+        let mut jobs = Vec::new();
+        let mut fresh: HashMap<PathBuf, Cached> = HashMap::with_capacity(self.cache.len());
+        for place in self.places.list() {
+            for entry in walk::files(&place, &mut found.events) {
+                let hashing =
+                    if trust.knows(&entry.path) { Hashing::Wanted } else { Hashing::Unneeded };
+                match self.unchanged(&entry, hashing) {
+                    Some(cached) => {
+                        found.candidates.push(candidate(&place, &entry.path, &cached, trust));
+                        fresh.insert(entry.path, cached);
+                    }
+                    None => jobs.push(Job { entry, place: place.clone(), hashing }),
+                }
+            }
+        }
+        found.files_read = jobs.len();
+        for (job, done) in jobs.iter().zip(read_all(&jobs, &self.rules)) {
+            match done {
+                Done::Read(cached) => {
+                    found.candidates.push(candidate(&job.place, &job.entry.path, &cached, trust));
+                    fresh.insert(job.entry.path.clone(), cached);
+                }
+                Done::Refused(reading) => {
+                    found.candidates.push(untrusted(&job.place, &job.entry.path, reading));
+                }
+                Done::Vanished => found.events.push(DiscoveryEvent {
+                    kind: DiscoveryKind::Unreadable,
+                    name: None,
+                    path: Some(job.entry.path.clone()),
+                    message: format!("{} vanished before it was read", job.entry.path.display()),
+                }),
+            }
+        }
+        self.cache = fresh;
+        found
+    }
+
+    fn unchanged(&self, entry: &Entry, hashing: Hashing) -> Option<Cached> {
+        let cached = self.cache.get(&entry.path)?;
+        let stamp = entry.metadata.as_ref().map(Stamp::of)?;
+        (cached.stamp == stamp && (hashing == Hashing::Unneeded || cached.hash.is_some()))
+            .then(|| cached.clone())
+    }
+}
+
+/// Reads a file as `attache validate` does: the place decides the dialect, whatever the folder.
+pub fn read_path(path: &Path, scope: Scope, rules: &Rules) -> Reading {
+    let Some(format) = Format::of_path(path) else {
+        return Reading::not_a_definition(Diagnostic::note(
+            Code::NotADefinition,
+            Position::START,
+            "agent files end in .md, .yaml, .yml or .toml",
+        ));
+    };
+    match file::read(path) {
+        Content::Text { text, warning } => {
+            let source = Source {
+                text: &text,
+                path: Some(path),
+                scope,
+                dialect: Dialect::of_path(path),
+                format,
+            };
+            with_warning(read(&source, rules), warning)
+        }
+        Content::Refused(diagnostic) => Reading::unreadable(diagnostic),
+        Content::Vanished => Reading::unreadable(
+            Diagnostic::error(Code::Unreadable, Position::START, "there is no such file")
+                .with_hint("check the path"),
+        ),
+    }
+}
+
+/// The files below a folder that may be agents, sorted; a file is itself.
+pub fn list_path(path: &Path, events: &mut Vec<DiscoveryEvent>) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_path_buf()];
+    }
+    let place = Place {
+        folder: path.to_path_buf(),
+        scope: Scope::User,
+        dialect: None,
+        distance: 0,
+        named: true,
+    };
+    // Other YAML and TOML files of a project are nobody's agents.
+    let counts = |entry: &Entry| match entry.format {
+        Format::Markdown => true,
+        Format::Yaml | Format::Toml => entry
+            .path
+            .strip_prefix(path)
+            .is_ok_and(|below| lies_among_agents(below) || lies_among_agents(path)),
+    };
+    walk::files(&place, events).into_iter().filter(counts).map(|entry| entry.path).collect()
+}
+
+fn lies_among_agents(path: &Path) -> bool {
+    path.components().any(|part| {
+        ["agents", "agent"].iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name))
+    })
+}
+
+/// The content of a file as trust records it.
+pub fn content_hash(path: &Path) -> std::io::Result<ContentHash> {
+    std::fs::read(path).map(|bytes| ContentHash::of(&bytes))
+}
+
+/// Reads the jobs, on as many threads as help, in the order given.
+fn read_all(jobs: &[Job], rules: &Rules) -> Vec<Done> {
+    const FEWEST_PER_THREAD: usize = 32;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.min(jobs.len() / FEWEST_PER_THREAD).clamp(1, 8);
+    if threads == 1 {
+        return jobs.iter().map(|job| read_job(job, rules)).collect();
+    }
+    let share = jobs.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = jobs
+            .chunks(share)
+            .map(|chunk| {
+                scope.spawn(move || {
+                    chunk.iter().map(|job| read_job(job, rules)).collect::<Vec<Done>>()
+                })
+            })
+            .collect();
+        readers.into_iter().flat_map(|reader| reader.join().unwrap_or_default()).collect()
+    })
+}
+
+fn read_job(job: &Job, rules: &Rules) -> Done {
+    let Entry { path, format, metadata } = &job.entry;
+    // A file that leads nowhere, or is none, has no content to remember.
+    match file::read(path, job.hashing) {
+        Content::Text { text, warning, hash } => {
+            let dialect = job.place.dialect.unwrap_or_else(|| Dialect::of_path(path));
+            let scope = job.place.scope;
+            let source = Source { text: &text, path: Some(path), scope, dialect, format: *format };
+            let reading = Arc::new(with_warning(read(&source, rules), warning));
+            match metadata.as_ref().map(Stamp::of) {
+                Some(stamp) => Done::Read(Cached { stamp, reading, hash }),
+                None => Done::Refused(reading),
+            }
+        }
+        Content::Refused(diagnostic) => Done::Refused(Arc::new(Reading::unreadable(diagnostic))),
+        Content::Vanished => Done::Vanished,
+    }
+}
+
+fn with_warning(mut reading: Reading, warning: Option<Diagnostic>) -> Reading {
+    reading.diagnostics.extend(warning);
+    reading.diagnostics.sort_by_key(Diagnostic::position);
+    reading
+}
+
+fn candidate(place: &Place, path: &Path, cached: &Cached, trust: &TrustStore) -> Candidate {
+    let trusted = cached.hash.as_ref().is_some_and(|hash| trust.trusts(path, hash));
+    let mut candidate = untrusted(place, path, Arc::clone(&cached.reading));
+    if trusted {
+        candidate.trust = Trust::Trusted;
+    }
+    candidate
+}
+
+fn untrusted(place: &Place, path: &Path, reading: Arc<Reading>) -> Candidate {
+    Candidate {
+        reading,
+        scope: place.scope,
+        dialect: place.dialect.unwrap_or_else(|| Dialect::of_path(path)),
+        path: Some(path.to_path_buf()),
+        distance: place.distance,
+        trust: Trust::Untrusted,
+    }
+}

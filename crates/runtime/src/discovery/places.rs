@@ -1,0 +1,173 @@
+//! Places: the folders agents are looked for in, and which of their files count.
+
+use std::path::{Path, PathBuf};
+
+use attache_kernel::definition::{Dialect, Format, Scope};
+
+/// Where to look.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// Where the user stands.
+    pub working_directory: PathBuf,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// The program's own home.
+    pub attache_home: PathBuf,
+    /// The `agents_dir` of the settings.
+    pub agents_dir: Option<PathBuf>,
+    /// The folders given on the command line.
+    pub extra_dirs: Vec<PathBuf>,
+    /// Whether the usual folders are looked at.
+    pub mode: DiscoveryMode,
+}
+
+/// Whether the usual folders are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DiscoveryMode {
+    /// They are.
+    #[default]
+    Auto,
+    /// Only where told.
+    Manual,
+}
+
+/// A folder to look in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The folder.
+    pub folder: PathBuf,
+    /// What its agents belong to.
+    pub scope: Scope,
+    /// Whose format its files are in; none is known from each file's path.
+    pub dialect: Option<Dialect>,
+    /// How many folders above the working directory.
+    pub distance: u32,
+    /// Whether the user named it, so that its absence is worth a word.
+    pub named: bool,
+}
+
+/// The folders of a dialect below a project or the home.
+fn folders(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::Attache => &[".attache/agents"],
+        Dialect::Claude => &[".claude/agents"],
+        Dialect::Codex => &[".codex/agents"],
+        Dialect::Wave => &[".wave/agents"],
+        Dialect::Gemini => &[".gemini/agents"],
+        Dialect::Qwen => &[".qwen/agents"],
+        Dialect::Opencode => &[".opencode/agent", ".opencode/agents"],
+        Dialect::Copilot => &[".github/agents"],
+        Dialect::Cursor => &[".cursor/agents"],
+    }
+}
+
+impl Places {
+    /// Every folder to look in, whether or not it exists.
+    pub fn list(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        let told = |folder: &Path, scope: Scope| Place {
+            folder: self.working_directory.join(folder),
+            scope,
+            dialect: None,
+            distance: 0,
+            named: true,
+        };
+        places.extend(self.extra_dirs.iter().map(|folder| told(folder, Scope::Session)));
+        if self.mode == DiscoveryMode::Auto {
+            places.extend(self.project_places());
+            places.extend(self.user_places());
+        }
+        places.extend(self.agents_dir.iter().map(|folder| told(folder, Scope::User)));
+        // A home that is a project too would otherwise be seen twice.
+        let mut seen: Vec<PathBuf> = Vec::new();
+        places.retain(|place| {
+            let fresh = !seen.contains(&place.folder);
+            seen.push(place.folder.clone());
+            fresh
+        });
+        places
+    }
+
+    fn project_places(&self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for (distance, folder) in (0..).zip(self.project_folders()) {
+            for dialect in Dialect::ALL {
+                places.extend(folders(dialect).iter().map(|below| Place {
+                    folder: folder.join(below),
+                    scope: Scope::Project,
+                    dialect: Some(dialect),
+                    distance,
+                    named: false,
+                }));
+            }
+        }
+        let user: Vec<PathBuf> = self.user_places().into_iter().map(|place| place.folder).collect();
+        places.retain(|place| !user.contains(&place.folder));
+        places
+    }
+
+    /// The working directory and the folders above it, up to the root of the repository; without a
+    /// repository, the working directory alone.
+    fn project_folders(&self) -> Vec<&Path> {
+        let above: Vec<&Path> = self.working_directory.ancestors().collect();
+        let root = above.iter().position(|folder| folder.join(".git").exists());
+        above.into_iter().take(root.map_or(1, |index| index + 1)).collect()
+    }
+
+    fn user_places(&self) -> Vec<Place> {
+        let place = |folder: PathBuf, dialect: Dialect| Place {
+            folder,
+            scope: Scope::User,
+            dialect: Some(dialect),
+            distance: 0,
+            named: false,
+        };
+        let mut places = vec![place(self.attache_home.join("agents"), Dialect::Attache)];
+        let Some(home) = &self.home else { return places };
+        for dialect in Dialect::ALL {
+            let below: &[&str] = match dialect {
+                Dialect::Attache | Dialect::Copilot => &[],
+                Dialect::Opencode => &[".config/opencode/agent", ".config/opencode/agents"],
+                _ => folders(dialect),
+            };
+            places.extend(below.iter().map(|below| place(home.join(below), dialect)));
+        }
+        places
+    }
+}
+
+impl Place {
+    /// Whether folders inside it are looked into.
+    pub(crate) fn is_deep(&self) -> bool {
+        match self.dialect {
+            Some(Dialect::Codex | Dialect::Wave | Dialect::Copilot) => false,
+            Some(
+                Dialect::Attache
+                | Dialect::Claude
+                | Dialect::Gemini
+                | Dialect::Qwen
+                | Dialect::Opencode
+                | Dialect::Cursor,
+            )
+            | None => true,
+        }
+    }
+
+    /// The format of a file here; none is no agent file.
+    pub(crate) fn format_of(&self, path: &Path) -> Option<Format> {
+        let format = Format::of_path(path)?;
+        let counts = match format {
+            Format::Markdown if self.dialect == Some(Dialect::Copilot) => {
+                path.file_name()?.to_str().is_some_and(|name| name.ends_with(".agent.md"))
+            }
+            Format::Markdown => true,
+            Format::Yaml => {
+                !matches!(self.dialect, Some(Dialect::Codex | Dialect::Wave | Dialect::Copilot))
+            }
+            Format::Toml => {
+                matches!(self.dialect, None | Some(Dialect::Attache | Dialect::Codex))
+            }
+        };
+        counts.then_some(format)
+    }
+}

@@ -1,0 +1,125 @@
+//! The walk: which files lie in a folder, whatever links and loops it holds.
+
+use std::{
+    collections::HashSet,
+    fs::{self, Metadata},
+    io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use attache_kernel::{
+    definition::Format,
+    registry::{DiscoveryEvent, DiscoveryKind},
+};
+
+use super::places::Place;
+
+/// Deeper than anyone sorts agents into folders; a loop of links is deeper still.
+const MAX_DEPTH: usize = 16;
+/// More files than anyone has agents.
+const MAX_FILES: usize = 50_000;
+
+/// A file that may be an agent.
+pub(crate) struct Entry {
+    pub(crate) path: PathBuf,
+    pub(crate) format: Format,
+    /// Of what a link leads to; none where it leads nowhere.
+    pub(crate) metadata: Option<Metadata>,
+}
+
+/// The files of a place, sorted by path. What cannot be listed is an event and hides nothing else.
+pub(crate) fn files(place: &Place, events: &mut Vec<DiscoveryEvent>) -> Vec<Entry> {
+    let mut walk = Walk { place, events, seen: HashSet::new(), entries: Vec::new() };
+    walk.folder(&place.folder, 0);
+    let mut entries = walk.entries;
+    entries.sort_by(|left, right| left.path.cmp(&right.path));
+    entries
+}
+
+struct Walk<'a> {
+    place: &'a Place,
+    events: &'a mut Vec<DiscoveryEvent>,
+    seen: HashSet<(u64, u64)>,
+    entries: Vec<Entry>,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, folder: &Path, depth: usize) {
+        let metadata = match fs::metadata(folder) {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                if depth > 0 || self.place.named || error.kind() != io::ErrorKind::NotFound {
+                    self.unreadable(folder, &error.to_string());
+                }
+                return;
+            }
+        };
+        if !metadata.is_dir() {
+            self.unreadable(folder, "this is no folder");
+            return;
+        }
+        if !self.seen.insert((metadata.dev(), metadata.ino())) {
+            self.unreadable(
+                folder,
+                "this folder has been visited already: a link leads back to it",
+            );
+            return;
+        }
+        if depth > MAX_DEPTH {
+            self.unreadable(folder, "the folders are nested too deeply");
+            return;
+        }
+        let listing = match fs::read_dir(folder) {
+            Ok(listing) => listing,
+            Err(error) => return self.unreadable(folder, &error.to_string()),
+        };
+        let mut folders = Vec::new();
+        for item in listing {
+            match item {
+                Ok(item) => folders.extend(self.item(&item)),
+                Err(error) => self.unreadable(folder, &error.to_string()),
+            }
+        }
+        folders.sort();
+        for inner in folders {
+            self.folder(&inner, depth + 1);
+        }
+    }
+
+    /// Takes in one item of a listing; a folder is handed back.
+    fn item(&mut self, item: &fs::DirEntry) -> Option<PathBuf> {
+        let path = item.path();
+        let kind = item.file_type().ok()?;
+        let format = self.place.format_of(&path);
+        if format.is_none() && kind.is_file() {
+            return None;
+        }
+        let metadata = fs::metadata(&path).ok();
+        if metadata.as_ref().is_some_and(Metadata::is_dir) {
+            let hidden =
+                path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            return (self.place.is_deep() && !hidden).then_some(path);
+        }
+        let format = format?;
+        if self.entries.len() == MAX_FILES {
+            self.unreadable(
+                &self.place.folder.clone(),
+                "there are too many files; the rest is left out",
+            );
+        }
+        if self.entries.len() <= MAX_FILES {
+            self.entries.push(Entry { path, format, metadata });
+        }
+        None
+    }
+
+    fn unreadable(&mut self, path: &Path, why: &str) {
+        self.events.push(DiscoveryEvent {
+            kind: DiscoveryKind::Unreadable,
+            name: None,
+            path: Some(path.to_path_buf()),
+            message: format!("cannot look into {}: {why}", path.display()),
+        });
+    }
+}
