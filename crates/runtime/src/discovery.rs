@@ -155,8 +155,8 @@ pub fn read_path(path: &Path, scope: Scope, rules: &Rules) -> Reading {
             "agent files end in .md, .yaml, .yml or .toml",
         ));
     };
-    match file::read(path) {
-        Content::Text { text, warning } => {
+    match file::read(path, Hashing::Unneeded) {
+        Content::Text { text, warning, hash: _ } => {
             let source = Source {
                 text: &text,
                 path: Some(path),
