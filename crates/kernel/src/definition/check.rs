@@ -1,5 +1,7 @@
 //! Checks: the rules a definition must satisfy as a whole, once its fields are read.
 
+use std::collections::HashSet;
+
 use super::{
     Code, Diagnostic, Position, ToolAccess,
     dialect::{Dialect, Format},
@@ -241,33 +243,27 @@ impl Fields {
     }
 
     fn check_variables(&mut self, body: Option<&Body<'_>>) {
-        let mut unknown: Vec<(String, Position)> = Vec::new();
         let inputs = self.definition.input_config.as_ref();
         let known = |name: &str| {
             BUILTIN_VARIABLES.contains(&name)
                 || inputs.is_some_and(|config| config.inputs.contains_key(name))
         };
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut unknown: Vec<(String, Position)> = Vec::new();
+        if let Some(body) = body {
+            let mut cursor = Cursor::new(body);
+            for variable in template::variables(body.text) {
+                if !known(variable.name) && seen.insert(variable.name.to_owned()) {
+                    unknown.push((variable.name.to_owned(), cursor.advance(variable.start)));
+                }
+            }
+        }
         let mut note = |name: &str, at: Position| {
-            if !known(name) && unknown.iter().all(|(seen, _)| seen != name) {
+            if !known(name) && seen.insert(name.to_owned()) {
                 unknown.push((name.to_owned(), at));
             }
         };
-        if let Some(body) = body {
-            let mut line = body.line;
-            let mut line_start = 0;
-            for variable in template::variables(body.text) {
-                let before = body.text.get(line_start..variable.start).unwrap_or_default();
-                if let Some(last) = before.rfind('\n') {
-                    let lines = before.bytes().filter(|byte| *byte == b'\n').count();
-                    line = line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
-                    line_start += last + 1;
-                }
-                let columns =
-                    body.text.get(line_start..variable.start).unwrap_or_default().chars().count();
-                let column = u32::try_from(columns).unwrap_or(u32::MAX).saturating_add(1);
-                note(variable.name, Position::new(line, column));
-            }
-        } else if let Some(prompt) = &self.definition.prompt_config.system_prompt {
+        if let (None, Some(prompt)) = (body, &self.definition.prompt_config.system_prompt) {
             template::variables(prompt).for_each(|variable| note(variable.name, Position::START));
         }
         if let Some(query) = &self.definition.prompt_config.query {
@@ -296,6 +292,31 @@ impl Fields {
                 Diagnostic::warning(Code::ReservedInput, at, message).with_hint("rename the input"),
             );
         }
+    }
+}
+
+/// A place in a body that only ever moves on, so that all places together cost one pass.
+struct Cursor<'text> {
+    text: &'text str,
+    offset: usize,
+    at: Position,
+}
+
+impl<'text> Cursor<'text> {
+    fn new(body: &Body<'text>) -> Self {
+        Self { text: body.text, offset: 0, at: Position::new(body.line, 1) }
+    }
+
+    fn advance(&mut self, offset: usize) -> Position {
+        for letter in self.text.get(self.offset..offset).unwrap_or_default().chars() {
+            if letter == '\n' {
+                self.at = Position::new(self.at.line.saturating_add(1), 1);
+            } else {
+                self.at.column = self.at.column.saturating_add(1);
+            }
+        }
+        self.offset = offset;
+        self.at
     }
 }
 

@@ -6,7 +6,7 @@
 mod contract;
 mod values;
 
-use std::path::PathBuf;
+use std::{collections::HashSet, path::PathBuf};
 
 use serde_json::Value;
 
@@ -61,9 +61,9 @@ impl Fields {
 
     /// Takes in the members of a header, in order; of a key that stands twice, the first counts.
     pub(crate) fn take_all(&mut self, members: &[Member]) {
-        let mut seen: Vec<&str> = Vec::with_capacity(members.len());
+        let mut seen = HashSet::with_capacity(members.len());
         for member in members {
-            if seen.contains(&member.key.as_str()) {
+            if !seen.insert(member.key.as_str()) {
                 let message = format!("`{}` stands twice; the first counts", member.key);
                 self.push(
                     Diagnostic::warning(Code::DuplicateKey, member.key_at, message)
@@ -71,7 +71,6 @@ impl Fields {
                 );
                 continue;
             }
-            seen.push(&member.key);
             self.take(member);
         }
     }

@@ -184,13 +184,20 @@ fn read_markdown(source: &Source<'_>, rules: &Rules) -> Reading {
             let body = Body { text: recovered.body, line: recovered.body_line };
             assemble(source, rules, &recovered.members, Some(&body), recovered.warnings)
         }
-        None if split.closed.is_none() => Reading::not_a_definition(Diagnostic::note(
-            Code::NotADefinition,
-            Position::START,
-            "the first line is a rule, and no front matter follows",
-        )),
+        None if split.closed.is_none_or(|closed| is_prose(closed.header)) => {
+            Reading::not_a_definition(Diagnostic::note(
+                Code::NotADefinition,
+                Position::START,
+                "the first line is a rule, and no front matter follows",
+            ))
+        }
         None => Reading::unreadable(yaml_error(&error)),
     }
+}
+
+/// Whether what stands between two rules is text, and no header at all.
+fn is_prose(header: &str) -> bool {
+    yaml::parse(header, 1).is_ok_and(|node| node.scalar().is_some())
 }
 
 fn read_yaml(source: &Source<'_>, rules: &Rules) -> Reading {

@@ -171,6 +171,16 @@ impl Fields {
     fn deny_tool(&mut self, permission: &Member) {
         match permission.key.as_str() {
             "*" => self.taken.extend(BuiltinTool::ALL.iter().map(|tool| tool.as_str().to_owned())),
+            // Permissions such as `external_directory` guard what no tool here can do.
+            "external_directory" | "doom_loop" | "question" => {}
+            word if !self.take_permitted(word) => self.not_understood(permission),
+            _ => {}
+        }
+    }
+
+    /// Takes away what a permission is about; false if no tool is.
+    fn take_permitted(&mut self, word: &str) -> bool {
+        match word {
             // The one permission that covers every way to change a file.
             "edit" => {
                 self.taken.extend(BuiltinTool::WRITERS.iter().map(|tool| tool.as_str().to_owned()));
@@ -178,10 +188,9 @@ impl Fields {
             word if ToolPattern::parse(permitted_tool(word)).is_ok() => {
                 self.taken.push(permitted_tool(word).to_owned());
             }
-            // Permissions such as `external_directory` guard what no tool here can do.
-            "external_directory" | "doom_loop" | "question" => {}
-            _ => self.not_understood(permission),
+            _ => return false,
         }
+        true
     }
 
     /// Takes away everything that changes files or runs commands.
@@ -197,14 +206,9 @@ impl Fields {
 
     /// Fails closed: the agent loses whatever the restriction may have been about.
     pub(crate) fn not_understood(&mut self, member: &Member) {
-        match ToolPattern::parse(permitted_tool(&member.key)) {
-            Ok(_) => self.taken.push(permitted_tool(&member.key).to_owned()),
-            Err(_) => self.taken.extend(
-                BuiltinTool::WRITERS
-                    .iter()
-                    .chain(BuiltinTool::SHELL_FAMILY)
-                    .map(|tool| tool.as_str().to_owned()),
-            ),
+        if !self.take_permitted(&member.key) {
+            let tools = BuiltinTool::WRITERS.iter().chain(BuiltinTool::SHELL_FAMILY);
+            self.taken.extend(tools.map(|tool| tool.as_str().to_owned()));
         }
         self.push(
             Diagnostic::warning(

@@ -114,7 +114,9 @@ impl Fields {
         for inner in members {
             match inner.key.as_str() {
                 "outputName" | "output_name" => {
-                    output.output_name = self.text(inner).unwrap_or_default();
+                    if let Some(name) = self.text(inner) {
+                        output.output_name = name;
+                    }
                 }
                 "description" => output.description = self.text(inner).unwrap_or_default(),
                 "schema" => output.schema = inner.value.to_json(),
@@ -124,9 +126,6 @@ impl Fields {
                     format!("`{}` is not a known key of the output", inner.key),
                 )),
             }
-        }
-        if output.output_name.trim().is_empty() {
-            self.push(Diagnostic::error(Code::EmptyValue, member.key_at, "`outputName` is empty"));
         }
         if !output.schema.is_object() {
             self.push(

@@ -1,5 +1,7 @@
 //! The last stage of recovery: no YAML at all, only lines that open a key and lines that continue it.
 
+use std::collections::HashSet;
+
 use super::key_of_line;
 use crate::definition::{
     diagnostic::Position,
@@ -63,13 +65,9 @@ pub(super) fn read(header: &str, first_line: u32) -> Vec<Member> {
         }
         number += 1;
     }
-    let mut members: Vec<Member> = Vec::with_capacity(fields.len());
-    for field in fields {
-        if members.iter().all(|member| !member.key.eq_ignore_ascii_case(field.key)) {
-            members.push(field.into_member());
-        }
-    }
-    members
+    let mut seen = HashSet::with_capacity(fields.len());
+    fields.retain(|field| seen.insert(field.key.to_ascii_lowercase()));
+    fields.into_iter().map(Field::into_member).collect()
 }
 
 fn opens(key: &str, tag_open: bool) -> bool {

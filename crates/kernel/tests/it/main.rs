@@ -1,0 +1,4 @@
+//! The kernel's integration tests, in one binary.
+
+mod definitions;
+mod properties;
