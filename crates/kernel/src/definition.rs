@@ -229,6 +229,21 @@ impl Scope {
     }
 }
 
+/// Whether the user trusts a definition as it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// It is built in, or the user said so of this very content.
+    Trusted,
+    /// The user has not said so, or the file has changed since.
+    Untrusted,
+}
+
+impl Serialize for Trust {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(*self == Self::Trusted)
+    }
+}
+
 /// A model as a file or a call names it: an id, an alias, or one of the selectors.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

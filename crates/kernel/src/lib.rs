@@ -10,6 +10,12 @@ pub mod id;
 pub mod tool_name;
 
 pub mod definition;
+
+pub mod shell_command;
+pub mod tool_rule;
+
+pub mod tool_filter;
+
 pub mod model_choice;
 pub mod registry;
 pub mod suggest;

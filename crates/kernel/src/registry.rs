@@ -10,11 +10,11 @@ use std::{
     sync::Arc,
 };
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::{
     definition::{
-        Code, Definition, Diagnostic, Dialect, Position, Scope, Severity,
+        Code, Definition, Diagnostic, Dialect, Position, Scope, Severity, Trust,
         reading::{FileStatus, Reading},
     },
     id::{AgentKey, nearest},
@@ -36,21 +36,6 @@ pub struct Candidate {
     pub distance: u32,
     /// Whether the user trusts this very content.
     pub trust: Trust,
-}
-
-/// Whether the user trusts a definition as it stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
-    /// It is built in, or the user said so of this very content.
-    Trusted,
-    /// The user has not said so, or the file has changed since.
-    Untrusted,
-}
-
-impl Serialize for Trust {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bool(*self == Self::Trusted)
-    }
 }
 
 /// What a definition comes down to in this session.

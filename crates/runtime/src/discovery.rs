@@ -117,7 +117,8 @@ impl Discovery {
             }
         }
         found.files_read = jobs.len();
-        for (job, done) in jobs.iter().zip(read_all(&jobs, &self.rules)) {
+        let done = in_parallel(&jobs, |job| read_job(job, &self.rules));
+        for (job, done) in jobs.iter().zip(done) {
             match done {
                 Done::Read(cached) => {
                     found.candidates.push(candidate(&job.place, &job.entry.path, &cached, trust));
@@ -186,21 +187,7 @@ pub fn list_path(path: &Path, events: &mut Vec<DiscoveryEvent>) -> Vec<PathBuf> 
         distance: 0,
         named: true,
     };
-    // Other YAML and TOML files of a project are nobody's agents.
-    let counts = |entry: &Entry| match entry.format {
-        Format::Markdown => true,
-        Format::Yaml | Format::Toml => entry
-            .path
-            .strip_prefix(path)
-            .is_ok_and(|below| lies_among_agents(below) || lies_among_agents(path)),
-    };
-    walk::files(&place, events).into_iter().filter(counts).map(|entry| entry.path).collect()
-}
-
-fn lies_among_agents(path: &Path) -> bool {
-    path.components().any(|part| {
-        ["agents", "agent"].iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name))
-    })
+    walk::files(&place, events).into_iter().map(|entry| entry.path).collect()
 }
 
 /// The content of a file as trust records it.
@@ -208,25 +195,30 @@ pub fn content_hash(path: &Path) -> std::io::Result<ContentHash> {
     std::fs::read(path).map(|bytes| ContentHash::of(&bytes))
 }
 
-/// Reads the jobs, on as many threads as help, in the order given.
-fn read_all(jobs: &[Job], rules: &Rules) -> Vec<Done> {
+/// Reads files as [`read_path`] does, in the order given.
+pub fn read_paths(paths: &[PathBuf], rules: &Rules) -> Vec<Reading> {
+    in_parallel(paths, |path| read_path(path, Scope::Project, rules))
+}
+
+/// Does the same with each item, on as many threads as help, in the order given.
+fn in_parallel<Item: Sync, Made: Send>(
+    items: &[Item],
+    make: impl Fn(&Item) -> Made + Sync,
+) -> Vec<Made> {
     const FEWEST_PER_THREAD: usize = 32;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(jobs.len() / FEWEST_PER_THREAD).clamp(1, 8);
+    let threads = cores.min(items.len() / FEWEST_PER_THREAD).clamp(1, 8);
     if threads == 1 {
-        return jobs.iter().map(|job| read_job(job, rules)).collect();
+        return items.iter().map(make).collect();
     }
-    let share = jobs.len().div_ceil(threads);
+    let share = items.len().div_ceil(threads);
     std::thread::scope(|scope| {
-        let readers: Vec<_> = jobs
+        let make = &make;
+        let workers: Vec<_> = items
             .chunks(share)
-            .map(|chunk| {
-                scope.spawn(move || {
-                    chunk.iter().map(|job| read_job(job, rules)).collect::<Vec<Done>>()
-                })
-            })
+            .map(|chunk| scope.spawn(move || chunk.iter().map(make).collect::<Vec<Made>>()))
             .collect();
-        readers.into_iter().flat_map(|reader| reader.join().unwrap_or_default()).collect()
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
     })
 }
 

@@ -11,7 +11,8 @@ use super::{
 };
 use crate::{
     id::{AgentKey, AgentName},
-    tool_name::{BuiltinTool, ToolPattern, UnknownTool},
+    tool_name::{BuiltinTool, UnknownTool},
+    tool_rule::{ToolRule, ToolRuleErrorKind},
 };
 
 /// The instructions of a file and where they begin.
@@ -39,6 +40,9 @@ pub(crate) fn finish(
 /// What an entry of a tool list turned out to be.
 enum Judged {
     Known,
+    /// A tool that is known, with a rule that is not understood: it grants nothing, and as a
+    /// restriction takes the whole tool away.
+    Broken,
     /// Not known, but most likely a slip for this tool.
     Meant(BuiltinTool),
     Unknown,
@@ -188,7 +192,10 @@ impl Fields {
             let places = std::mem::take(&mut self.places.tools);
             let mut known = 0_usize;
             for (entry, at) in entries.iter().zip(places.iter().copied()) {
-                if matches!(self.judge_tool(entry, at, "it is not granted"), Judged::Known) {
+                if matches!(
+                    self.judge_tool(entry, at, "it is not granted"),
+                    Judged::Known | Judged::Broken
+                ) {
                     known += 1;
                 }
             }
@@ -206,7 +213,9 @@ impl Fields {
         let places = std::mem::take(&mut self.places.disallowed);
         for (entry, at) in denied.iter().zip(places) {
             // A slip in a restriction takes away the tool that was most likely meant.
-            if let Judged::Meant(near) = self.judge_tool(entry, at, "it restricts nothing") {
+            if let Judged::Meant(near) =
+                self.judge_tool(entry, at, "the agent loses what it may mean")
+            {
                 self.taken.push(near.as_str().to_owned());
             }
         }
@@ -219,20 +228,28 @@ impl Fields {
 
     /// Reports an entry that means no tool.
     fn judge_tool(&mut self, entry: &str, at: Position, so: &str) -> Judged {
-        let name = entry.split_once('(').map_or(entry, |(name, _)| name);
-        let (message, hint, near) = match ToolPattern::parse(name) {
-            Ok(_) => return Judged::Known,
-            Err(UnknownTool::Foreign) => (
+        let Err(error) = ToolRule::parse(entry) else { return Judged::Known };
+        let name = &error.word;
+        let ToolRuleErrorKind::UnknownTool(unknown) = &error.kind else {
+            let message = format!("the rule `{entry}` cannot be read: {error}; {so}");
+            self.push(
+                Diagnostic::warning(Code::BadToolRule, at, message)
+                    .with_hint("write Tool or Tool(pattern), such as Bash(git *) or Read(src/**)"),
+            );
+            return Judged::Broken;
+        };
+        let (message, hint, near) = match unknown {
+            UnknownTool::Foreign => (
                 format!("`{name}` is a tool of another host, with no counterpart here; {so}"),
                 "see `attache show --help` for the tools there are".to_owned(),
                 None,
             ),
-            Err(UnknownTool::Unknown(Some(near))) => (
+            UnknownTool::Unknown(Some(near)) => (
                 format!("there is no tool `{name}`; {so}"),
                 format!("did you mean `{near}`?"),
                 BuiltinTool::from_word(near),
             ),
-            Err(UnknownTool::Unknown(None)) => (
+            UnknownTool::Unknown(None) => (
                 format!("there is no tool `{name}`; {so}"),
                 "tools of an MCP server are named mcp__server__tool".to_owned(),
                 None,

@@ -46,6 +46,16 @@ impl Source<'_> {
     }
 }
 
+impl Source<'_> {
+    fn lies_among_agents(&self) -> bool {
+        self.path.is_none_or(|path| {
+            path.components().any(|part| {
+                ["agents", "agent"].iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name))
+            })
+        })
+    }
+}
+
 /// The rules that settings may change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
@@ -309,6 +319,11 @@ fn assemble(
     Reading { definition: Some(Arc::new(definition)), diagnostics, recovered, status }
 }
 
+/// A project is full of YAML and TOML files with a name and a description.
+fn says_what_to_do(keys: &[Key]) -> bool {
+    keys.iter().any(|key| matches!(key, Key::Instructions | Key::PromptConfig))
+}
+
 /// A file whose header was never meant for an agent: a page of a site, or a read-me.
 fn not_an_agent(source: &Source<'_>, members: &[Member]) -> Option<Diagnostic> {
     let keys: Vec<Key> = members.iter().filter_map(|member| Key::of(&member.key)).collect();
@@ -318,6 +333,10 @@ fn not_an_agent(source: &Source<'_>, members: &[Member]) -> Option<Diagnostic> {
             Diagnostic::note(Code::NotADefinition, Position::START, message)
                 .with_hint("give it a name and a description"),
         );
+    }
+    if source.format != Format::Markdown && !says_what_to_do(&keys) && !source.lies_among_agents() {
+        let message = "the file has no instructions, and lies in no folder of agents";
+        return Some(Diagnostic::note(Code::NotADefinition, Position::START, message));
     }
     let stem = source.stem().unwrap_or_default().to_ascii_lowercase();
     let is_document = matches!(

@@ -38,7 +38,7 @@ fn files() -> Vec<(Dialect, PathBuf)> {
 }
 
 fn read_file(dialect: Dialect, path: &Path, text: &str) -> Reading {
-    let name = PathBuf::from(path.file_name().unwrap());
+    let name = Path::new("agents").join(path.file_name().unwrap());
     let format = Format::of_path(&name).unwrap();
     let source = Source { text, path: Some(&name), scope: Scope::Project, dialect, format };
     read(&source, &Rules::default())

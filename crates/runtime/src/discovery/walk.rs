@@ -97,9 +97,9 @@ impl Walk<'_> {
         }
         let metadata = fs::metadata(&path).ok();
         if metadata.as_ref().is_some_and(Metadata::is_dir) {
-            let hidden =
-                path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-            return (self.place.is_deep() && !hidden).then_some(path);
+            let foreign =
+                path.file_name().is_some_and(|name| name == ".git" || name == "node_modules");
+            return (self.place.is_deep() && !foreign).then_some(path);
         }
         let format = format?;
         if self.entries.len() == MAX_FILES {

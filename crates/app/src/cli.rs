@@ -1,0 +1,76 @@
+//! The command line: what may be typed. What it means is decided in [`crate::setup`] and the commands.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands;
+
+/// Runs subagents: specialist agents from the files you already have.
+///
+/// Agent files of Claude Code, Codex, Gemini CLI, Qwen, opencode, Copilot and Cursor are found, read,
+/// checked and run, each in a context of its own with its own prompt, model, tools and limits.
+#[derive(Debug, Parser)]
+#[command(
+    name = "attache",
+    version,
+    arg_required_else_help = true,
+    after_help = "Examples:
+  attache list                         every agent there is, and its state
+  attache show Explore                 one agent in full
+  attache validate                     what is wrong with your agent files
+  attache suggest \"review this diff\"   which agent is for this
+  attache new reviewer                 a new agent, from a few questions
+
+`attache COMMAND --help` says more about each."
+)]
+pub(crate) struct Cli {
+    /// What holds for every command.
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What holds for every command.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Globals {
+    /// Change a setting for this call: a dotted key and a TOML value.
+    #[arg(short = 'c', value_name = "KEY=VALUE", global = true)]
+    pub(crate) overrides: Vec<String>,
+    /// Further agents as one JSON object: {"name": {"description": "…", "prompt": "…"}}.
+    #[arg(long, value_name = "JSON", global = true)]
+    pub(crate) agents: Option<String>,
+    /// A further folder of agent files.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) agents_dir: Vec<PathBuf>,
+    /// Work in this folder instead of the current one.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Use this profile of the settings.
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) profile: Option<String>,
+    /// Say nothing beside the result.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Print the result as JSON.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    List(commands::list::ListArgs),
+    Show(commands::show::ShowArgs),
+    Validate(commands::validate::ValidateArgs),
+    Suggest(commands::suggest::SuggestArgs),
+    New(commands::new::NewArgs),
+    Trust(commands::trust::TrustArgs),
+    Untrust(commands::untrust::UntrustArgs),
+    Config(commands::config::ConfigArgs),
+    Doctor(commands::doctor::DoctorArgs),
+    Completions(commands::completions::CompletionsArgs),
+}

@@ -1,0 +1,40 @@
+//! The commands: one file each, with its arguments and what it does.
+
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod list;
+pub(crate) mod new;
+pub(crate) mod show;
+pub(crate) mod suggest;
+pub(crate) mod trust;
+pub(crate) mod untrust;
+pub(crate) mod validate;
+
+use crate::{
+    cli::{Cli, Command},
+    environment::Environment,
+    failure::{Exit, Failure},
+    setup::Setup,
+};
+
+/// Does what was asked for.
+pub(crate) fn run(cli: Cli, environment: Environment) -> Result<Exit, Failure> {
+    if let Command::Completions(args) = &cli.command {
+        // Works before anything is set up, and without a home.
+        return completions::run(args);
+    }
+    let setup = Setup::new(cli.globals, environment)?;
+    match cli.command {
+        Command::List(args) => list::run(&args, &setup),
+        Command::Show(args) => show::run(&args, &setup),
+        Command::Validate(args) => validate::run(&args, &setup),
+        Command::Suggest(args) => suggest::run(&args, &setup),
+        Command::New(args) => new::run(&args, &setup),
+        Command::Trust(args) => trust::run(&args, setup),
+        Command::Untrust(args) => untrust::run(&args, setup),
+        Command::Config(args) => config::run(&args, &setup),
+        Command::Doctor(args) => doctor::run(&args, &setup),
+        Command::Completions(args) => completions::run(&args),
+    }
+}

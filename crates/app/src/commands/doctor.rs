@@ -1,0 +1,189 @@
+//! `attache doctor`: what this machine offers, what is missing, what to do.
+
+use std::{fs, path::Path};
+
+use attache_kernel::registry::Status;
+use clap::Args;
+use serde::Serialize;
+
+use crate::{
+    failure::{Exit, Failure},
+    print::{
+        self,
+        palette::{Tone, paint},
+    },
+    settings::ProjectTrust,
+    setup::{OutputFormat, Setup},
+};
+
+/// Check the setup: folders, settings, agents, models and the sandbox, and say what to mend.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache doctor
+  attache doctor --json | jq '.checks[] | select(.level != \"ok\")'
+
+Exit code 1: something does not work.")]
+pub(crate) struct DoctorArgs {}
+
+/// How a check went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Level {
+    Ok,
+    Warning,
+    Error,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    level: Level,
+    detail: String,
+    hint: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    version: &'static str,
+    checks: &'a [Check],
+}
+
+impl Check {
+    fn ok(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, level: Level::Ok, detail: detail.into(), hint: None }
+    }
+
+    fn warning(name: &'static str, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { name, level: Level::Warning, detail: detail.into(), hint: Some(hint.into()) }
+    }
+
+    fn error(name: &'static str, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { name, level: Level::Error, detail: detail.into(), hint: Some(hint.into()) }
+    }
+}
+
+pub(crate) fn run(_args: &DoctorArgs, setup: &Setup) -> Result<Exit, Failure> {
+    let mut checks = vec![home(setup)];
+    checks.push(project(setup));
+    checks.extend(agents(setup)?);
+    checks.push(model(setup));
+    checks.push(sandbox());
+    checks.push(git(setup));
+    let failed = checks.iter().any(|check| check.level == Level::Error);
+    match setup.format {
+        OutputFormat::Json => {
+            print::json(&Report { version: env!("CARGO_PKG_VERSION"), checks: &checks })?;
+        }
+        OutputFormat::Text => print(&checks)?,
+    }
+    Ok(if failed { Exit::Unsuccessful } else { Exit::Success })
+}
+
+fn print(checks: &[Check]) -> Result<(), Failure> {
+    print::out(&format!("attache {}\n", env!("CARGO_PKG_VERSION")))?;
+    for check in checks {
+        let mark = match check.level {
+            Level::Ok => paint(Tone::Good, "ok     "),
+            Level::Warning => paint(Tone::Warning, "warning"),
+            Level::Error => paint(Tone::Bad, "error  "),
+        };
+        print::out(&format!("{mark} {:<9} {}\n", check.name, check.detail))?;
+        if let Some(hint) = &check.hint {
+            print::out(&format!("        {}\n", paint(Tone::Faint, hint)))?;
+        }
+    }
+    Ok(())
+}
+
+fn home(setup: &Setup) -> Check {
+    let home = &setup.attache_home;
+    let shown = home.display();
+    match fs::metadata(home) {
+        Ok(found) if found.permissions().readonly() => Check::error(
+            "home",
+            format!("{shown} cannot be written"),
+            "check its owner and permissions, or set ATTACHE_HOME",
+        ),
+        Ok(_) => Check::ok("home", shown.to_string()),
+        Err(_) => Check::ok("home", format!("{shown} (made when first needed)")),
+    }
+}
+
+fn project(setup: &Setup) -> Check {
+    let files = setup.project.files.iter().filter(|file| file.path.is_file()).count();
+    let root = setup.project.root.display();
+    match (files, setup.project_trust) {
+        (0, _) => Check::ok("project", format!("{root}, without settings of its own")),
+        (_, ProjectTrust::Trusted) => Check::ok("project", format!("{root}, settings trusted")),
+        (_, ProjectTrust::Untrusted) => Check::warning(
+            "project",
+            format!(
+                "{root}, settings not trusted: providers, MCP servers and approvals are ignored"
+            ),
+            "read them, then: attache trust --project",
+        ),
+    }
+}
+
+fn agents(setup: &Setup) -> Result<Vec<Check>, Failure> {
+    let inventory = setup.inventory()?;
+    let count =
+        |status: Status| inventory.records.iter().filter(|record| record.status == status).count();
+    let (active, broken) = (count(Status::Active), count(Status::Invalid));
+    let detail =
+        format!("{active} active, {broken} with errors, {} disabled", count(Status::Disabled));
+    let mut checks = vec![if !setup.settings.subagents.enabled {
+        Check::warning("agents", "switched off", "set subagents.enabled = true")
+    } else if broken > 0 {
+        Check::warning("agents", detail, "attache validate says what to mend")
+    } else {
+        Check::ok("agents", detail)
+    }];
+    let conflicts = inventory.conflicts.len();
+    if conflicts > 0 {
+        let detail = format!("{conflicts} names are claimed twice in one place");
+        checks.push(Check::warning("names", detail, "attache list names them; rename one of each"));
+    }
+    Ok(checks)
+}
+
+fn model(setup: &Setup) -> Check {
+    let parent = setup.parent_model();
+    if parent.provider == "offline" {
+        return Check::warning(
+            "model",
+            "offline: searches and reads, but no language model answers",
+            "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or model_provider in the settings",
+        );
+    }
+    Check::ok("model", format!("{} on {}", parent.model, parent.provider))
+}
+
+fn sandbox() -> Check {
+    let modules = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
+    let landlock = modules.split(',').any(|module| module.trim() == "landlock");
+    if landlock {
+        Check::ok("sandbox", "the system offers Landlock")
+    } else {
+        Check::warning(
+            "sandbox",
+            "the system does not say that it offers Landlock: commands are not confined to the workspace",
+            "use a Linux kernel with Landlock, or leave commands to approval",
+        )
+    }
+}
+
+fn git(setup: &Setup) -> Check {
+    let found = setup
+        .environment
+        .get("PATH")
+        .into_iter()
+        .flat_map(|path| path.split(':'))
+        .any(|folder| Path::new(folder).join("git").is_file());
+    if found {
+        Check::ok("git", "found")
+    } else {
+        Check::warning("git", "not found on PATH", "install git; worktree isolation needs it")
+    }
+}

@@ -1,0 +1,172 @@
+//! `attache new NAME`: a new agent file, from a few answers.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::PathBuf,
+};
+
+use attache_kernel::{
+    definition::{
+        Definition, Dialect, Format, ModelSelector, Scope, Severity, ToolAccess,
+        markdown::to_markdown,
+        reading::{Source, read},
+    },
+    id::{AgentKey, AgentName},
+};
+use clap::Args;
+use serde_json::json;
+
+use crate::{
+    failure::{Exit, Failure},
+    print::{self, diagnostics},
+    setup::{OutputFormat, Setup},
+};
+
+/// What a new agent begins with.
+const TEMPLATE: &str = include_str!("new.md");
+
+/// Make a new agent: a file with a good beginning, ready to be edited.
+///
+/// On a terminal the missing parts are asked for; off one, --description is needed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache new reviewer
+  attache new reviewer --description \"Reviews diffs for bugs\" --tools Read,Grep,Glob --model inherit
+  attache new notes --user --description \"Keeps notes\"        for all your projects
+  attache new reviewer --claude --description \"Reviews diffs\"  in .claude/agents, for Claude Code too")]
+pub(crate) struct NewArgs {
+    /// The agent's name.
+    name: String,
+    /// When to use the agent, in a sentence.
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// The tools it may use; all by default.
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    tools: Option<Vec<String>>,
+    /// The model it runs on; the parent's by default.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// For all your projects, not for this one.
+    #[arg(long)]
+    user: bool,
+    /// Into the folder that Claude Code reads.
+    #[arg(long)]
+    claude: bool,
+    /// Replace a file that is there.
+    #[arg(long)]
+    force: bool,
+}
+
+pub(crate) fn run(args: &NewArgs, setup: &Setup) -> Result<Exit, Failure> {
+    let key = AgentKey::of(&args.name);
+    if key.is_empty() || key.is_too_long() {
+        return Err(Failure::usage(format!("`{}` is no name for an agent", args.name))
+            .hint("use small letters, digits and `-`, at most 64 in all"));
+    }
+    let definition = describe(args, &key)?;
+    let text = to_markdown(&definition, &setup.rules().run_defaults);
+    let path = place(args, &key, setup)?;
+    check(&text, &path, args, setup)?;
+    write(&path, &text, args.force)?;
+    match setup.format {
+        OutputFormat::Json => print::json(&json!({"name": key, "path": path}))?,
+        OutputFormat::Text => {
+            let shown = setup.shown(&path);
+            print::out(&format!("{}\n", shown.display()))?;
+            print::aside(&format!(
+                "Edit the instructions, then: attache validate {}",
+                shown.display()
+            ));
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn describe(args: &NewArgs, key: &AgentKey) -> Result<Definition, Failure> {
+    let mut definition = Definition::named(AgentName::new(key.as_str()));
+    let description = match &args.description {
+        Some(description) => Some(description.clone()),
+        None if print::is_interactive() => print::ask("When should it be used? "),
+        None => {
+            return Err(Failure::usage("a new agent needs a description")
+                .hint("off a terminal, say --description \"when to use it\""));
+        }
+    };
+    let description =
+        description.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    definition.when_to_use = Some(description.ok_or_else(|| {
+        Failure::usage("the description is empty").hint("say in a sentence when to use the agent")
+    })?);
+    let tools = match &args.tools {
+        Some(tools) => Some(tools.clone()),
+        None if args.description.is_none() && print::is_interactive() => {
+            print::ask("Which tools? (such as Read, Grep, Glob; nothing for all) ")
+                .filter(|answer| !answer.is_empty())
+                .map(|answer| answer.split(',').map(str::to_owned).collect())
+        }
+        None => None,
+    };
+    if let Some(tools) = tools {
+        let words = tools.iter().map(|tool| tool.trim().to_owned()).filter(|tool| !tool.is_empty());
+        definition.tools = ToolAccess::List(words.collect());
+    }
+    definition.model_config.model = args.model.as_deref().map(ModelSelector::new);
+    definition.prompt_config.system_prompt =
+        Some(TEMPLATE.replace("NAME", key.as_str()).trim().to_owned());
+    Ok(definition)
+}
+
+fn place(args: &NewArgs, key: &AgentKey, setup: &Setup) -> Result<PathBuf, Failure> {
+    let folder = match (args.user, args.claude) {
+        (false, false) => setup.working_directory.join(".attache/agents"),
+        (false, true) => setup.working_directory.join(".claude/agents"),
+        (true, false) => setup.attache_home.join("agents"),
+        (true, true) => setup
+            .home
+            .as_ref()
+            .ok_or_else(|| Failure::usage("there is no home directory").hint("set HOME"))?
+            .join(".claude/agents"),
+    };
+    Ok(folder.join(format!("{key}.md")))
+}
+
+/// A file with errors is never left behind.
+fn check(text: &str, path: &std::path::Path, args: &NewArgs, setup: &Setup) -> Result<(), Failure> {
+    let dialect = if args.claude { Dialect::Claude } else { Dialect::Attache };
+    let source =
+        Source { text, path: Some(path), scope: Scope::Project, dialect, format: Format::Markdown };
+    let reading = read(&source, &setup.rules());
+    let shown: Vec<String> = reading
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity >= Severity::Warning)
+        .map(|diagnostic| diagnostics::render(diagnostic, path, Some(text)))
+        .collect();
+    if reading.has(Severity::Error) {
+        return Err(Failure::usage(format!(
+            "such an agent could not be run\n{}",
+            shown.join("\n")
+        )));
+    }
+    for warning in shown {
+        print::aside(&warning);
+    }
+    Ok(())
+}
+
+fn write(path: &std::path::Path, text: &str, force: bool) -> Result<(), Failure> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Failure::usage(format!("there is a file {} already", path.display()))
+                .hint("choose another name, or replace it with --force")
+        }
+        _ => Failure::unsuccessful(format!("cannot write {}", path.display())).because(&error),
+    };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(!force).create(true).truncate(true);
+    options.open(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)
+}

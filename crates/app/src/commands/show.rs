@@ -1,0 +1,177 @@
+//! `attache show AGENT`: one agent in full, as a page, as JSON or as a native file.
+
+use std::fmt::Write as _;
+
+use attache_kernel::{
+    definition::{Definition, ToolAccess, markdown::to_markdown},
+    registry::{Record, Trust},
+};
+use clap::{Args, ValueEnum};
+
+use crate::{
+    failure::{Exit, Failure},
+    print::{
+        self, diagnostics,
+        palette::{Tone, paint},
+    },
+    setup::{OutputFormat, Setup},
+};
+
+/// Show one agent: what its file says, which tools and model it gets and why, what is wrong.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache show Explore
+  attache show reviewer --json
+  attache show reviewer --as md > .attache/agents/reviewer.md    a native copy of any agent
+
+Tools: read_file, list_dir, glob_files, grep_files, write_file, edit_file, apply_patch, shell,
+web_fetch, web_search, view_image, and mcp__SERVER__TOOL; the names of other hosts are understood.")]
+pub(crate) struct ShowArgs {
+    /// The agent's name, in any spelling.
+    #[arg(add = clap_complete::ArgValueCandidates::new(super::completions::agent_names))]
+    agent: String,
+    /// Print the definition in this form instead of a page.
+    #[arg(long = "as", value_enum, value_name = "FORM")]
+    form: Option<Form>,
+}
+
+/// The forms a definition can be printed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A native agent file.
+    Md,
+    /// The definition alone, as JSON.
+    Json,
+}
+
+pub(crate) fn run(args: &ShowArgs, setup: &Setup) -> Result<Exit, Failure> {
+    let inventory = setup.inventory()?;
+    let record = setup.record(&inventory, &args.agent)?;
+    match (args.form, setup.format) {
+        (Some(Form::Md), _) => {
+            print::out(&to_markdown(definition(record)?, &setup.rules().run_defaults))?;
+        }
+        (Some(Form::Json), _) => print::json(definition(record)?)?,
+        (None, OutputFormat::Json) => print::json(record)?,
+        (None, OutputFormat::Text) => print::out(&page(record, setup))?,
+    }
+    Ok(Exit::Success)
+}
+
+fn definition(record: &Record) -> Result<&Definition, Failure> {
+    record.definition.as_deref().ok_or_else(|| {
+        Failure::usage(format!("nothing could be read of the agent `{}`", record.name))
+            .hint("`attache validate` says what is wrong")
+    })
+}
+
+fn page(record: &Record, setup: &Setup) -> String {
+    let mut page = Page::default();
+    let state = record.status.as_str();
+    page.line(&format!("{} ({state})", paint(Tone::Strong, &record.name)));
+    if let Some(description) =
+        record.definition.as_ref().and_then(|agent| agent.when_to_use.as_ref())
+    {
+        page.line(description);
+    }
+    page.line("");
+    let source = record.source_path.as_ref().map_or_else(
+        || "part of the program or of this session".to_owned(),
+        |path| setup.shown(path).display().to_string(),
+    );
+    page.field("source", &format!("{source} ({}, {})", record.scope.as_str(), record.dialect));
+    for lost in &record.overrides {
+        let lost_path = lost.source_path.as_ref().map_or_else(
+            || "the agent that comes with the program".to_owned(),
+            |path| setup.shown(path).display().to_string(),
+        );
+        page.field("overrides", &format!("{lost_path} ({})", lost.scope.as_str()));
+    }
+    page.field("trusted", trust_words(record));
+    if let Some(model) = &record.effective_model {
+        let how = model.chosen_by.as_str();
+        page.field("model", &format!("{} on {} (chosen by: {how})", model.model, model.provider));
+    }
+    page.field("tools", &or_none(&record.effective_tools.join(", ")));
+    for withheld in &record.withheld_tools {
+        page.field(
+            "withheld",
+            &format!("{}: {}", paint(Tone::Warning, &withheld.tool), withheld.reason),
+        );
+    }
+    if let Some(agent) = &record.definition {
+        definition_fields(&mut page, agent);
+    }
+    page.problems(record, setup);
+    page.text
+}
+
+fn trust_words(record: &Record) -> &'static str {
+    match record.trusted {
+        Trust::Trusted => "yes",
+        Trust::Untrusted => "no",
+    }
+}
+
+fn or_none(text: &str) -> String {
+    if text.is_empty() { "none".to_owned() } else { text.to_owned() }
+}
+
+fn definition_fields(page: &mut Page, agent: &Definition) {
+    if let ToolAccess::List(entries) = &agent.tools {
+        page.field("tools as written", &or_none(&entries.join(", ")));
+    }
+    if !agent.disallowed_tools.is_empty() {
+        page.field("disallowed", &agent.disallowed_tools.join(", "));
+    }
+    let run = &agent.run_config;
+    page.field(
+        "limits",
+        &format!(
+            "{} turns, {} s, {} s grace",
+            run.max_turns, run.max_time_seconds, run.grace_period_seconds
+        ),
+    );
+    if !agent.keywords.is_empty() {
+        page.field("keywords", &agent.keywords.join(", "));
+    }
+    for (name, input) in agent.input_config.iter().flat_map(|config| &config.inputs) {
+        let need = if input.required { "required" } else { "optional" };
+        let kind = input.input_type.as_str();
+        page.field("input", &format!("{name}: {kind}, {need}. {}", input.description));
+    }
+    if let Some(output) = &agent.output_config {
+        page.field("output", &format!("{}: {}", output.output_name, output.description));
+    }
+    if let Some(prompt) = &agent.prompt_config.system_prompt {
+        page.line("");
+        page.line(prompt);
+    }
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    fn field(&mut self, name: &str, value: &str) {
+        let label = paint(Tone::Faint, &format!("{name:<18}"));
+        // Writing to a string cannot fail.
+        writeln!(self.text, "{label}{value}").unwrap_or_default();
+    }
+
+    fn problems(&mut self, record: &Record, setup: &Setup) {
+        let Some(path) = &record.source_path else { return };
+        let text = std::fs::read_to_string(path).ok();
+        for diagnostic in &record.diagnostics {
+            self.line("");
+            self.line(&diagnostics::render(diagnostic, &setup.shown(path), text.as_deref()));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `attache suggest PROMPT`: which agents a prompt is for.
+
+use attache_kernel::{
+    definition::Definition,
+    registry::Status,
+    suggest::{Suggestion, suggest},
+};
+use clap::Args;
+use comfy_table::{Cell, Color};
+
+use crate::{
+    failure::{Exit, Failure},
+    print::{self, table},
+    setup::{OutputFormat, Setup},
+};
+
+/// Suggest the agents a prompt is for, best first.
+///
+/// Names, descriptions and keywords are compared with the words of the prompt (BM25).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache suggest \"review this diff for security\"
+  attache suggest --limit 1 --json \"write the docs\" | jq -r '.[0].name'
+
+Exit code 1: no agent fits.")]
+pub(crate) struct SuggestArgs {
+    /// What is to be done.
+    #[arg(required = true)]
+    prompt: Vec<String>,
+    /// At most so many.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    limit: usize,
+}
+
+pub(crate) fn run(args: &SuggestArgs, setup: &Setup) -> Result<Exit, Failure> {
+    let inventory = setup.inventory()?;
+    let active: Vec<&Definition> = inventory
+        .records
+        .iter()
+        .filter(|record| record.status == Status::Active)
+        .filter_map(|record| record.definition.as_deref())
+        .collect();
+    let mut suggestions = suggest(&args.prompt.join(" "), active.iter().copied());
+    suggestions.truncate(args.limit);
+    match setup.format {
+        OutputFormat::Json => print::json(&suggestions)?,
+        OutputFormat::Text if suggestions.is_empty() => {
+            print::aside("no agent fits; `attache list` shows all of them");
+        }
+        OutputFormat::Text => {
+            let rows = suggestions.iter().map(|suggestion| row(suggestion, &active)).collect();
+            let table = table::render(&["NAME", "SCORE", "MATCHED", "DESCRIPTION"], rows, &[0, 1]);
+            print::out(&format!("{table}\n"))?;
+        }
+    }
+    Ok(if suggestions.is_empty() { Exit::Unsuccessful } else { Exit::Success })
+}
+
+fn row(suggestion: &Suggestion, active: &[&Definition]) -> Vec<Cell> {
+    let description = active
+        .iter()
+        .find(|agent| agent.agent_type.as_str() == suggestion.name)
+        .and_then(|agent| agent.when_to_use.as_deref())
+        .unwrap_or_default();
+    vec![
+        Cell::new(&suggestion.name).fg(Color::Cyan),
+        Cell::new(format!("{:.2}", suggestion.score)),
+        Cell::new(suggestion.matched.join(", ")),
+        Cell::new(table::clip(description, 60)),
+    ]
+}

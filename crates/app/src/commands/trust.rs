@@ -1,0 +1,238 @@
+//! `attache trust`: the user vouches for agents, or for the project's settings, as they stand.
+
+use std::path::PathBuf;
+
+use attache_kernel::registry::{Inventory, Record, Trust};
+use attache_runtime::{discovery::content_hash, trust::ContentHash};
+use clap::Args;
+use serde::Serialize;
+
+use crate::{
+    failure::{Exit, Failure},
+    print::{
+        self,
+        palette::{Tone, paint},
+    },
+    setup::{OutputFormat, Setup, trust_failure},
+};
+
+/// Trust agents, so that they may write files and run commands as their files say.
+///
+/// An agent that is not part of the program may not use the shell or change files until you trust it.
+/// Trust holds for the file as it is now: a changed file must be trusted again. It is recorded under
+/// $ATTACHE_HOME, never in the project.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache trust reviewer
+  attache trust --all                  every agent there is, listed first
+  attache trust --project              the project's settings and MCP servers
+  attache trust --list                 what is trusted
+  attache trust reviewer --yes         off a terminal")]
+pub(crate) struct TrustArgs {
+    /// The agents to trust.
+    #[arg(add = clap_complete::ArgValueCandidates::new(super::completions::agent_names))]
+    names: Vec<String>,
+    /// Every agent there is.
+    #[arg(long)]
+    all: bool,
+    /// The settings files of the project.
+    #[arg(long)]
+    project: bool,
+    /// Only list what is trusted.
+    #[arg(long)]
+    list: bool,
+    /// Do not ask.
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// A file that is to be trusted.
+#[derive(Debug, Serialize)]
+struct Subject {
+    name: String,
+    path: PathBuf,
+    /// What trust gives it.
+    gains: Vec<String>,
+    #[serde(skip)]
+    hash: ContentHash,
+}
+
+/// What is printed of a file.
+#[derive(Serialize)]
+struct TrustedFile<'a> {
+    path: &'a std::path::Path,
+    sha256: &'a str,
+    /// Whether the file is still what was trusted.
+    unchanged: bool,
+}
+
+pub(crate) fn run(args: &TrustArgs, mut setup: Setup) -> Result<Exit, Failure> {
+    if args.list {
+        return list(&setup);
+    }
+    let subjects = subjects(args, &setup)?;
+    if subjects.is_empty() {
+        print::aside("there is nothing to trust: every agent is trusted already");
+        if setup.format == OutputFormat::Json {
+            print::json(&subjects)?;
+        }
+        return Ok(Exit::Success);
+    }
+    if setup.format == OutputFormat::Text {
+        for subject in &subjects {
+            print::aside(&describe(subject, &setup));
+        }
+    }
+    confirm(args.yes, subjects.len())?;
+    let changes: Vec<_> =
+        subjects.iter().map(|subject| (subject.path.clone(), Some(subject.hash.clone()))).collect();
+    setup.trust.record(changes).map_err(|error| trust_failure(&error))?;
+    match setup.format {
+        OutputFormat::Json => print::json(&subjects)?,
+        OutputFormat::Text => {
+            for subject in &subjects {
+                print::out(&format!("{} {}\n", paint(Tone::Good, "trusted"), subject.name))?;
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn list(setup: &Setup) -> Result<Exit, Failure> {
+    let files: Vec<TrustedFile<'_>> = setup
+        .trust
+        .files()
+        .map(|(path, hash)| TrustedFile {
+            path,
+            sha256: hash.as_str(),
+            unchanged: content_hash(path).is_ok_and(|now| now == *hash),
+        })
+        .collect();
+    if setup.format == OutputFormat::Json {
+        print::json(&files)?;
+        return Ok(Exit::Success);
+    }
+    for file in &files {
+        let state = if file.unchanged {
+            paint(Tone::Good, "trusted")
+        } else {
+            paint(Tone::Warning, "changed, and so not trusted")
+        };
+        print::out(&format!("{} {state}\n", setup.shown(file.path).display()))?;
+    }
+    Ok(Exit::Success)
+}
+
+fn subjects(args: &TrustArgs, setup: &Setup) -> Result<Vec<Subject>, Failure> {
+    if args.names.is_empty() && !args.all && !args.project {
+        return Err(Failure::usage("say what to trust")
+            .hint("attache trust NAME, attache trust --all, or attache trust --project"));
+    }
+    let mut subjects = Vec::new();
+    if args.project {
+        subjects.extend(project_files(setup)?);
+    }
+    if args.names.is_empty() && !args.all {
+        return Ok(subjects);
+    }
+    let inventory = setup.inventory()?;
+    for record in chosen(args, setup, &inventory)? {
+        let Some(path) = &record.source_path else { continue };
+        subjects.push(Subject {
+            name: record.name.clone(),
+            path: path.clone(),
+            gains: gains(record),
+            hash: hash_of(path)?,
+        });
+    }
+    Ok(subjects)
+}
+
+fn chosen<'a>(
+    args: &TrustArgs,
+    setup: &Setup,
+    inventory: &'a Inventory,
+) -> Result<Vec<&'a Record>, Failure> {
+    if args.all {
+        let untrusted = |record: &&Record| record.trusted == Trust::Untrusted;
+        return Ok(inventory.records.iter().filter(untrusted).collect());
+    }
+    args.names
+        .iter()
+        .map(|name| {
+            let record = setup.record(inventory, name)?;
+            if record.source_path.is_none() {
+                return Err(Failure::usage(format!(
+                    "the agent `{}` has no file to trust",
+                    record.name
+                ))
+                .hint("it comes with the program or this session, and is trusted as it is"));
+            }
+            Ok(record)
+        })
+        .collect()
+}
+
+fn project_files(setup: &Setup) -> Result<Vec<Subject>, Failure> {
+    let files = setup.project.files.iter().filter(|file| file.path.is_file());
+    files
+        .map(|file| {
+            Ok(Subject {
+                name: setup.shown(&file.path).display().to_string(),
+                path: file.path.clone(),
+                gains: vec![
+                    "providers, MCP servers and approval settings of the project".to_owned(),
+                ],
+                hash: hash_of(&file.path)?,
+            })
+        })
+        .collect()
+}
+
+fn hash_of(path: &std::path::Path) -> Result<ContentHash, Failure> {
+    content_hash(path).map_err(|error| {
+        Failure::unsuccessful(format!("cannot read {}", path.display())).because(&error)
+    })
+}
+
+/// What a definition would be given if it were trusted.
+fn gains(record: &Record) -> Vec<String> {
+    let mut gains: Vec<String> = record
+        .withheld_tools
+        .iter()
+        .filter(|withheld| withheld.reason.contains("trust"))
+        .map(|withheld| withheld.tool.clone())
+        .collect();
+    let endpoint = record.definition.as_ref().and_then(|agent| agent.model_config.endpoint.clone());
+    gains.extend(endpoint.map(|address| format!("the endpoint {address}")));
+    gains
+}
+
+fn describe(subject: &Subject, setup: &Setup) -> String {
+    let gains = if subject.gains.is_empty() {
+        "nothing it lacks now".to_owned()
+    } else {
+        subject.gains.join(", ")
+    };
+    format!(
+        "{} ({}) gets: {gains}",
+        paint(Tone::Name, &subject.name),
+        setup.shown(&subject.path).display()
+    )
+}
+
+fn confirm(yes: bool, count: usize) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if !print::is_interactive() {
+        return Err(
+            Failure::usage("trust must be given by a person").hint("off a terminal, say --yes")
+        );
+    }
+    let these = if count == 1 { "this file".to_owned() } else { format!("these {count} files") };
+    match print::ask(&format!("Trust {these} as they are now? [y/N] ")).as_deref() {
+        Some("y" | "Y" | "yes" | "Yes") => Ok(()),
+        _ => Err(Failure::unsuccessful("nothing was trusted")),
+    }
+}

@@ -1,0 +1,83 @@
+//! `attache untrust`: takes trust back.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::{
+    failure::{Exit, Failure},
+    print::{
+        self,
+        palette::{Tone, paint},
+    },
+    setup::{OutputFormat, Setup, trust_failure},
+};
+
+/// Take trust back from agents, or from the project's settings.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache untrust reviewer
+  attache untrust --all                everything that was ever trusted
+  attache untrust --project")]
+pub(crate) struct UntrustArgs {
+    /// The agents to trust no longer.
+    #[arg(add = clap_complete::ArgValueCandidates::new(super::completions::agent_names))]
+    names: Vec<String>,
+    /// Everything that was ever trusted.
+    #[arg(long)]
+    all: bool,
+    /// The settings files of the project.
+    #[arg(long)]
+    project: bool,
+}
+
+pub(crate) fn run(args: &UntrustArgs, mut setup: Setup) -> Result<Exit, Failure> {
+    let files = files(args, &setup)?;
+    setup
+        .trust
+        .record(files.iter().map(|path| (path.clone(), None)))
+        .map_err(|error| trust_failure(&error))?;
+    match setup.format {
+        OutputFormat::Json => print::json(&json!({"untrusted": files}))?,
+        OutputFormat::Text => {
+            for path in &files {
+                let shown = setup.shown(path);
+                print::out(&format!(
+                    "{} {}\n",
+                    paint(Tone::Warning, "untrusted"),
+                    shown.display()
+                ))?;
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn files(args: &UntrustArgs, setup: &Setup) -> Result<Vec<PathBuf>, Failure> {
+    if args.names.is_empty() && !args.all && !args.project {
+        return Err(Failure::usage("say what to trust no longer")
+            .hint("attache untrust NAME, attache untrust --all, or attache untrust --project"));
+    }
+    if args.all {
+        return Ok(setup.trust.files().map(|(path, _)| path.to_path_buf()).collect());
+    }
+    let mut files = Vec::new();
+    if args.project {
+        files.extend(setup.project.files.iter().map(|file| file.path.clone()));
+        files.retain(|path| setup.trust.knows(path));
+    }
+    if args.names.is_empty() {
+        return Ok(files);
+    }
+    let inventory = setup.inventory()?;
+    for name in &args.names {
+        let record = setup.record(&inventory, name)?;
+        let path = record.source_path.clone().ok_or_else(|| {
+            Failure::usage(format!("the agent `{}` has no file", record.name))
+                .hint("it comes with the program or this session")
+        })?;
+        files.push(path);
+    }
+    Ok(files)
+}

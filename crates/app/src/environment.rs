@@ -1,0 +1,66 @@
+//! The environment the program was started in, as a value.
+//!
+//! Nothing below `main` reads the process's environment: it is handed down, so every rule that
+//! depends on a variable can be tested without setting one.
+
+use std::{collections::BTreeMap, fmt};
+
+/// The variables and their values.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Environment {
+    variables: BTreeMap<String, String>,
+}
+
+impl Environment {
+    /// The value of a variable, if it is set.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
+    /// The variables whose names begin with `prefix`, in order.
+    pub(crate) fn starting_with<'a>(
+        &'a self,
+        prefix: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.variables
+            .range(prefix.to_owned()..)
+            .take_while(move |(name, _)| name.starts_with(prefix))
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl<Name: Into<String>, Value: Into<String>> FromIterator<(Name, Value)> for Environment {
+    fn from_iter<Pairs: IntoIterator<Item = (Name, Value)>>(pairs: Pairs) -> Self {
+        Self {
+            variables: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        }
+    }
+}
+
+/// Shows the names only: the values hold provider keys.
+impl fmt::Debug for Environment {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.variables.keys()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_by_name_and_by_prefix() {
+        let environment: Environment =
+            [("ATTACHE_MODEL", "m"), ("ATTACHE", "x"), ("HOME", "/h")].into_iter().collect();
+        assert_eq!(environment.get("HOME"), Some("/h"));
+        assert_eq!(environment.get("PATH"), None);
+        let found: Vec<_> = environment.starting_with("ATTACHE_").collect();
+        assert_eq!(found, [("ATTACHE_MODEL", "m")]);
+    }
+
+    #[test]
+    fn debug_text_holds_no_values() {
+        let environment: Environment = [("OPENAI_API_KEY", "sk-secret")].into_iter().collect();
+        assert_eq!(format!("{environment:?}"), r#"{"OPENAI_API_KEY"}"#);
+    }
+}

@@ -1,0 +1,78 @@
+//! A failure: what was wrong, why, what to do about it, and the exit code it means.
+
+use std::fmt;
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All is well.
+    Success,
+    /// The work ended otherwise than hoped.
+    Unsuccessful,
+    /// The command line, the settings or a definition is wrong.
+    Usage,
+}
+
+impl Exit {
+    /// The number the shell sees.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Unsuccessful => 1,
+            Self::Usage => 2,
+        }
+    }
+}
+
+/// Why a command cannot go on.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    message: String,
+    causes: Vec<String>,
+    hints: Vec<String>,
+}
+
+impl Failure {
+    /// Something the caller can mend: a wrong word, a wrong file.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into(), causes: Vec::new(), hints: Vec::new() }
+    }
+
+    /// Something the world refused.
+    pub(crate) fn unsuccessful(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Unsuccessful, ..Self::usage(message) }
+    }
+
+    /// The same with the errors behind it.
+    #[must_use]
+    pub(crate) fn because(mut self, error: &dyn std::error::Error) -> Self {
+        self.causes.push(error.to_string());
+        let mut source = error.source();
+        while let Some(cause) = source {
+            self.causes.push(cause.to_string());
+            source = cause.source();
+        }
+        self
+    }
+
+    /// The same with advice.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.message)?;
+        for cause in &self.causes {
+            write!(formatter, "\n  because: {cause}")?;
+        }
+        for hint in &self.hints {
+            write!(formatter, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}

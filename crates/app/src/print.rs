@@ -1,0 +1,64 @@
+//! Printing: the only place that writes to the terminal. Colours go away with `NO_COLOR` and in pipes.
+
+pub(crate) mod diagnostics;
+pub(crate) mod palette;
+pub(crate) mod table;
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Prints a result.
+pub(crate) fn out(text: &str) -> Result<(), Failure> {
+    settle(anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush()))
+}
+
+/// Prints a result as JSON: in lines for people on a terminal, in one for programs.
+pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    let written = if io::stdout().is_terminal() {
+        serde_json::to_writer_pretty(&mut stdout, value)
+    } else {
+        serde_json::to_writer(&mut stdout, value)
+    };
+    settle(
+        written
+            .map_err(io::Error::from)
+            .and_then(|()| stdout.write_all(b"\n"))
+            .and_then(|()| stdout.flush()),
+    )
+}
+
+/// Says something beside the result.
+pub(crate) fn aside(text: &str) {
+    // With nobody left to listen there is nothing else to do about it.
+    anstream::stderr().write_all(format!("{text}\n").as_bytes()).unwrap_or_default();
+}
+
+/// Whether somebody sits at both ends.
+pub(crate) fn is_interactive() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks at the terminal; none at the end of input.
+pub(crate) fn ask(question: &str) -> Option<String> {
+    let mut stderr = anstream::stderr();
+    stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush()).ok()?;
+    let mut answer = String::new();
+    match io::stdin().read_line(&mut answer) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(answer.trim().to_owned()),
+    }
+}
+
+/// A reader that has seen enough is no failure.
+fn settle(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::unsuccessful("cannot print the result").because(&error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,95 @@
+//! Diagnostics for people: the message, the place in the file with a caret, and what to do.
+
+use std::path::Path;
+
+use attache_kernel::definition::{Diagnostic, Severity};
+
+use super::palette::{Tone, paint};
+
+/// How a diagnostic is coloured.
+fn tone(severity: Severity) -> Tone {
+    match severity {
+        Severity::Error => Tone::Bad,
+        Severity::Warning => Tone::Warning,
+        Severity::Note => Tone::Faint,
+    }
+}
+
+/// A diagnostic with the line it is about; `text` is the file's, where it can be had.
+pub(crate) fn render(diagnostic: &Diagnostic, path: &Path, text: Option<&str>) -> String {
+    let head = format!("{}[{}]", diagnostic.severity.as_str(), diagnostic.code);
+    let mut lines =
+        vec![format!("{}: {}", paint(tone(diagnostic.severity), &head), diagnostic.message)];
+    let place = format!("{}:{}:{}", path.display(), diagnostic.line, diagnostic.column);
+    lines.push(format!("  {} {place}", paint(Tone::Faint, "-->")));
+    lines.extend(snippet(diagnostic, text));
+    if let Some(hint) = &diagnostic.hint {
+        lines.push(format!("  {} {hint}", paint(Tone::Faint, "= help:")));
+    }
+    lines.join("\n")
+}
+
+fn snippet(diagnostic: &Diagnostic, text: Option<&str>) -> Vec<String> {
+    const WIDEST: usize = 100;
+    let index = usize::try_from(diagnostic.line.saturating_sub(1)).unwrap_or(usize::MAX);
+    let Some(line) = text.and_then(|text| text.lines().nth(index)) else { return Vec::new() };
+    let column = usize::try_from(diagnostic.column.saturating_sub(1)).unwrap_or_default();
+    // A long line is shown around the place that matters.
+    let from = column.saturating_sub(WIDEST * 2 / 3);
+    let shown: String = line
+        .chars()
+        .skip(from)
+        .take(WIDEST)
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect();
+    if shown.trim().is_empty() {
+        return Vec::new();
+    }
+    let before = if from > 0 { "…" } else { "" };
+    let number = diagnostic.line.to_string();
+    let margin = " ".repeat(number.len());
+    let caret = " ".repeat(column - from + before.chars().count());
+    let bar = paint(Tone::Faint, "|");
+    vec![
+        format!("{margin} {bar}"),
+        format!("{} {bar} {before}{shown}", paint(Tone::Faint, &number)),
+        format!("{margin} {bar} {caret}{}", paint(tone(diagnostic.severity), "^")),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use attache_kernel::definition::{Code, Position};
+
+    use super::*;
+
+    fn plain(diagnostic: &Diagnostic, text: &str) -> String {
+        anstream::adapter::strip_str(&render(diagnostic, Path::new("a.md"), Some(text))).to_string()
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_place() {
+        let diagnostic =
+            Diagnostic::error(Code::BadType, Position::new(2, 4), "wrong").with_hint("mend it");
+        assert_eq!(
+            plain(&diagnostic, "one\ntwo é\nthree"),
+            "error[bad_type]: wrong\n  --> a.md:2:4\n  |\n2 | two é\n  |    ^\n  = help: mend it"
+        );
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_place() {
+        let text = format!("{}X{}", "a".repeat(500), "b".repeat(500));
+        let shown = plain(&Diagnostic::warning(Code::BadType, Position::new(1, 501), "w"), &text);
+        let lines: Vec<&str> = shown.lines().collect();
+        let caret = lines[4].chars().position(|letter| letter == '^').unwrap();
+        assert_eq!(lines[3].chars().nth(caret), Some('X'));
+        assert!(lines[3].chars().count() < 120);
+    }
+
+    #[test]
+    fn a_place_outside_the_text_is_no_trouble() {
+        let shown = plain(&Diagnostic::warning(Code::BadType, Position::new(9, 9), "w"), "x");
+        assert_eq!(shown, "warning[bad_type]: w\n  --> a.md:9:9");
+    }
+}

@@ -1,0 +1,217 @@
+//! The settings: what was written in files, in the environment and on the command line, and what it
+//! means together.
+//!
+//! What was written (`written`) and what it means (`meaning`) are two types. Each layer is held
+//! against the one table of keys (`schema`), the layers are laid over one another (`layer`), and the
+//! typed [`Settings`] are made of the outcome. Every value keeps its origin. Layers, later wins:
+//! built-in, `~/.codex/config.toml`, `$ATTACHE_HOME/config.toml`, the project's files, environment,
+//! `-c`, flags; `docs/settings.md` says it for users.
+//!
+//! Nothing is read but those files: environment, directories and trust come in as arguments.
+
+mod origin;
+mod written;
+
+mod error;
+mod notice;
+
+mod schema;
+
+mod layer;
+
+mod entries;
+mod meaning;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+#[expect(unused_imports, reason = "what a command needs of a setting's type")]
+pub(crate) use self::{
+    entries::Entry,
+    error::SettingsError,
+    layer::{
+        command_line::Flag,
+        project::{Project, ProjectFile, ProjectFormat},
+    },
+    meaning::{
+        ApprovalPolicy, Discovery, Durability, McpServerSettings, ModelPrice, NameFrom,
+        ProviderSettings, Secret, Settings, SubagentSettings, ToolSettings, WireApi,
+    },
+    notice::Notice,
+    origin::{Origin, Place},
+};
+
+use self::{
+    layer::{
+        check::{Judge, Reading},
+        command_line,
+        files::{self, McpJson},
+        merge::lay_over,
+        profile, variables,
+    },
+    written::Table,
+};
+use crate::environment::Environment;
+
+/// What the settings are loaded from.
+#[derive(Debug)]
+pub(crate) struct Sources<'a> {
+    /// The environment.
+    pub(crate) environment: &'a Environment,
+    /// The user's home directory: for `~/.codex/config.toml`, and what `~` in a path stands for.
+    pub(crate) home: Option<&'a Path>,
+    /// `$ATTACHE_HOME`; see [`attache_home`].
+    pub(crate) attache_home: &'a Path,
+    /// The working directory, absolute.
+    pub(crate) working_directory: &'a Path,
+    /// Whether the project around the working directory is trusted.
+    pub(crate) project_trust: ProjectTrust,
+    /// The `-c KEY=VALUE` arguments, in order.
+    pub(crate) overrides: &'a [String],
+    /// The flags that stand for settings, in order.
+    pub(crate) flags: Vec<Flag>,
+    /// `--profile`.
+    pub(crate) profile: Option<&'a str>,
+}
+
+/// Whether a project's files may set what could do harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProjectTrust {
+    /// They may.
+    Trusted,
+    /// They may not.
+    Untrusted,
+}
+
+/// What was loaded.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// The settings in force.
+    pub(crate) settings: Settings,
+    /// What was left aside, to be told once.
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// `$ATTACHE_HOME`, by default `~/.attache`; none without a home directory.
+pub(crate) fn attache_home(
+    environment: &Environment,
+    home: Option<&Path>,
+    working_directory: &Path,
+) -> Option<PathBuf> {
+    match environment.get("ATTACHE_HOME") {
+        Some(written) if !written.is_empty() => Some(working_directory.join(written)),
+        _ => home.map(|home| home.join(".attache")),
+    }
+}
+
+/// Loads the settings.
+pub(crate) fn load(sources: &Sources<'_>) -> Result<Loaded, SettingsError> {
+    let mut notices = Vec::new();
+    let mut merged = user_layers(sources, &mut notices)?;
+    project_layers(sources, &mut merged, &mut notices)?;
+
+    let reading = unrestricted(sources.working_directory, sources);
+    let environment = variables::layer(sources.environment, &reading, &mut notices)?;
+    let mut command_line = command_line::overrides(sources.overrides, &reading)?;
+    lay_over(&mut command_line, command_line::flags(&flags(sources), &reading)?);
+
+    let mut all = merged.clone();
+    lay_over(&mut all, environment.clone());
+    lay_over(&mut all, command_line.clone());
+    match profile::chosen(&all)? {
+        None => merged = all,
+        Some(profile) if profile.origin.is_command_line() => {
+            lay_over(&mut merged, environment);
+            lay_over(&mut merged, profile.table);
+            lay_over(&mut merged, command_line);
+        }
+        Some(profile) => {
+            lay_over(&mut merged, profile.table);
+            lay_over(&mut merged, environment);
+            lay_over(&mut merged, command_line);
+        }
+    }
+    Ok(Loaded { settings: Settings::of(merged)?, notices })
+}
+
+/// Built-in, Codex's and the user's own, merged.
+fn user_layers(sources: &Sources<'_>, notices: &mut Vec<Notice>) -> Result<Table, SettingsError> {
+    let mut merged = schema::built_in();
+    if let Some(home) = sources.home {
+        let directory = home.join(".codex");
+        if let Some(written) = files::read_codex(&directory.join("config.toml"))? {
+            // Codex has many keys of its own; none of them is worth a word.
+            let checked = unrestricted(&directory, sources).check(written)?;
+            lay_over(&mut merged, checked.table);
+        }
+    }
+    let path = sources.attache_home.join("config.toml");
+    if let Some(written) = files::read_toml(&path)? {
+        let checked = unrestricted(sources.attache_home, sources).check(written)?;
+        notices.extend(Notice::unknown_keys(&path, &checked.unknown));
+        lay_over(&mut merged, checked.table);
+    }
+    Ok(merged)
+}
+
+/// The project's files, laid over the user's.
+fn project_layers(
+    sources: &Sources<'_>,
+    merged: &mut Table,
+    notices: &mut Vec<Notice>,
+) -> Result<(), SettingsError> {
+    let project = Project::around(sources.working_directory, sources.attache_home);
+    let in_force = merged.clone();
+    for file in &project.files {
+        let Some(written) = read_project_file(file, notices)? else {
+            continue;
+        };
+        let reading = Reading {
+            judge: match sources.project_trust {
+                ProjectTrust::Trusted => None,
+                ProjectTrust::Untrusted => {
+                    Some(Judge { in_force: &in_force, project_root: &project.root })
+                }
+            },
+            ..unrestricted(&file.directory, sources)
+        };
+        let checked = reading.check(written)?;
+        notices.extend(Notice::unknown_keys(&file.path, &checked.unknown));
+        notices.extend(Notice::withheld_keys(&file.path, checked.withheld));
+        lay_over(merged, checked.table);
+    }
+    Ok(())
+}
+
+fn read_project_file(
+    file: &ProjectFile,
+    notices: &mut Vec<Notice>,
+) -> Result<Option<Table>, SettingsError> {
+    match file.format {
+        ProjectFormat::Settings => files::read_toml(&file.path),
+        ProjectFormat::McpJson => Ok(match files::read_mcp_json(&file.path)? {
+            None => None,
+            Some(McpJson::Servers(table)) => Some(table),
+            Some(McpJson::WithoutServers { keys }) => {
+                notices.extend(Notice::no_servers(&file.path, keys));
+                None
+            }
+        }),
+    }
+}
+
+fn unrestricted<'a>(base: &'a Path, sources: &'a Sources<'_>) -> Reading<'a> {
+    Reading { base, home: sources.home, judge: None }
+}
+
+/// The flags, `--profile` among them.
+fn flags(sources: &Sources<'_>) -> Vec<Flag> {
+    let profile = sources.profile.map(|name| Flag {
+        name: "--profile",
+        key: "profile".into(),
+        value: name.into(),
+    });
+    sources.flags.iter().cloned().chain(profile).collect()
+}

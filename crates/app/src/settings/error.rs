@@ -1,0 +1,105 @@
+//! What is wrong with the settings, where, and what to do about it.
+
+use std::{io, path::PathBuf};
+
+use thiserror::Error;
+
+use super::origin::{Origin, Place};
+
+/// Why the settings could not be loaded.
+#[derive(Debug, Error)]
+pub(crate) enum SettingsError {
+    /// The file is there and cannot be read.
+    #[error("cannot read the settings file {path}", path = path.display())]
+    Unreadable {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// Something else than a file stands there.
+    #[error("{path} is not a regular file", path = path.display())]
+    NotAFile { path: PathBuf },
+    /// More bytes than any settings file needs.
+    #[error("{path} is larger than {limit} bytes", path = path.display())]
+    TooLarge { path: PathBuf, limit: u64 },
+    /// The file is not text, or not of its format.
+    #[error("{place}: not valid {format}: {message}")]
+    Syntax { place: Place, format: &'static str, message: String },
+    /// A known key with a value it cannot have.
+    #[error("{}`{key}` must be {expected}, not {found}", at(origin))]
+    WrongValue {
+        key: String,
+        expected: String,
+        found: String,
+        origin: Box<Origin>,
+        nearest: Option<String>,
+    },
+    /// A key on the command line that does not exist.
+    #[error("{origin}: there is no setting `{key}`")]
+    UnknownKey { key: String, nearest: Option<String>, origin: Origin },
+    /// A `-c` that is not `KEY=VALUE`.
+    #[error("-c {text}: {problem}")]
+    MalformedOverride { text: String, problem: &'static str },
+    /// The profile that was chosen is nowhere described.
+    #[error("{}there is no profile `{name}`", at(origin))]
+    UnknownProfile { name: String, known: Vec<String>, nearest: Option<String>, origin: Origin },
+    /// A key without a value that must have one; the built-in layer gives it.
+    #[error("`{key}` has no value")]
+    Unset { key: String },
+}
+
+impl SettingsError {
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unreadable { .. } => Some("check the file's permissions, or remove it".into()),
+            Self::NotAFile { path } => {
+                Some(format!("put a file at {}, or remove what is there", path.display()))
+            }
+            Self::TooLarge { .. } => Some("check that this is the file you meant".into()),
+            Self::Syntax { place, .. } => Some(format!("correct line {}", place.line)),
+            Self::WrongValue { expected, origin, nearest, .. } => Some(match nearest {
+                Some(nearest) => format!("did you mean \"{nearest}\"?"),
+                None => correction(origin, expected),
+            }),
+            Self::UnknownKey { nearest, .. } => Some(match nearest {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => "`attache config` lists every setting".into(),
+            }),
+            Self::MalformedOverride { .. } => {
+                Some("write it as KEY=VALUE, e.g. -c subagents.max_depth=2".into())
+            }
+            Self::UnknownProfile { known, nearest, .. } => {
+                Some(profiles(known, nearest.as_deref()))
+            }
+            Self::Unset { .. } => None,
+        }
+    }
+}
+
+/// The beginning of a message about something that was written there.
+fn at(origin: &Origin) -> String {
+    match origin.place() {
+        Some(place) => format!("{place}: "),
+        None => format!("{origin}: "),
+    }
+}
+
+fn correction(origin: &Origin, expected: &str) -> String {
+    match origin {
+        Origin::Environment { variable } => format!("set {variable} to {expected}, or unset it"),
+        Origin::Override | Origin::Flag { .. } => format!("give {origin} {expected}"),
+        Origin::BuiltIn | Origin::File(_) | Origin::Profile { .. } => {
+            format!("write {expected} there, or remove the key")
+        }
+    }
+}
+
+fn profiles(known: &[String], nearest: Option<&str>) -> String {
+    let listed = known.join(", ");
+    match nearest {
+        Some(nearest) => format!("did you mean `{nearest}`? known profiles: {listed}"),
+        None if known.is_empty() => "no profile is described; write [profiles.NAME]".into(),
+        None => format!("known profiles: {listed}"),
+    }
+}

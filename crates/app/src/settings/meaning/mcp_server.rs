@@ -1,0 +1,72 @@
+//! An MCP server, in the words of Codex; `.mcp.json` files say the same in their own.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf};
+
+use super::{Secret, reader::Reader};
+use crate::settings::{error::SettingsError, schema::MCP_SERVER};
+
+/// What the settings say of an MCP server. `${NAME}` in a text is kept as written: it is filled in
+/// when the server is started, so that no secret enters the settings by it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct McpServerSettings {
+    /// The program, for a server that is a process.
+    pub(crate) command: Option<String>,
+    /// Its arguments.
+    pub(crate) args: Vec<String>,
+    /// Variables it is given.
+    pub(crate) env: BTreeMap<String, Secret>,
+    /// The directory it is started in.
+    pub(crate) cwd: Option<PathBuf>,
+    /// The address, for a server on the network.
+    pub(crate) url: Option<String>,
+    /// The variable that holds its bearer token.
+    pub(crate) bearer_token_env_var: Option<String>,
+    /// Headers sent with every request.
+    pub(crate) http_headers: BTreeMap<String, Secret>,
+    /// Headers whose values are in environment variables.
+    pub(crate) env_http_headers: BTreeMap<String, String>,
+    /// Whether it is used.
+    pub(crate) enabled: bool,
+    /// The only tools that are used; none is all.
+    pub(crate) enabled_tools: Option<Vec<String>>,
+    /// Tools that are not used.
+    pub(crate) disabled_tools: Vec<String>,
+    /// How long it may take to start.
+    pub(crate) startup_timeout_sec: Option<f64>,
+    /// How long one of its tools may run; `tool_timeout_seconds` where none is given.
+    pub(crate) tool_timeout_sec: Option<f64>,
+    /// What else was written of it.
+    pub(crate) extra: Extra,
+}
+
+/// Keys that mean nothing here, kept for whoever knows them.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Extra(pub(crate) BTreeMap<String, serde_json::Value>);
+
+/// Shows the keys only: nobody knows which of the values are secrets.
+impl fmt::Debug for Extra {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl McpServerSettings {
+    pub(super) fn of(server: &Reader<'_>) -> Result<Self, SettingsError> {
+        Ok(Self {
+            command: server.optional("command")?,
+            args: server.optional("args")?.unwrap_or_default(),
+            env: server.map("env")?,
+            cwd: server.optional("cwd")?,
+            url: server.optional("url")?,
+            bearer_token_env_var: server.optional("bearer_token_env_var")?,
+            http_headers: server.map("http_headers")?,
+            env_http_headers: server.map("env_http_headers")?,
+            enabled: server.optional("enabled")?.unwrap_or(true),
+            enabled_tools: server.optional("enabled_tools")?,
+            disabled_tools: server.optional("disabled_tools")?.unwrap_or_default(),
+            startup_timeout_sec: server.optional("startup_timeout_sec")?,
+            tool_timeout_sec: server.optional("tool_timeout_sec")?,
+            extra: Extra(server.others(MCP_SERVER)),
+        })
+    }
+}

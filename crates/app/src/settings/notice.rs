@@ -1,0 +1,107 @@
+//! A notice: something in the settings that was left aside, and what to do about it.
+//!
+//! A notice never stops the program; the caller prints each once, on stderr.
+
+use std::path::{Path, PathBuf};
+
+use super::layer::check::Unknown;
+
+/// How many keys a message names; a file may have thousands that mean nothing here.
+const MOST_NAMED: usize = 10;
+
+/// Something that was left aside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Notice {
+    /// The file it stands in; none for the environment.
+    pub(crate) file: Option<PathBuf>,
+    /// The keys, or the variables, it is about.
+    pub(crate) keys: Vec<String>,
+    /// What happened, as a sentence fragment.
+    pub(crate) message: String,
+    /// What to do.
+    pub(crate) hint: Option<String>,
+}
+
+impl Notice {
+    /// Keys of a file that do not exist.
+    pub(super) fn unknown_keys(file: &Path, unknown: &[Unknown]) -> Option<Self> {
+        let named = unknown.iter().map(|unknown| match unknown.origin.place() {
+            Some(place) => format!("`{}` (line {})", unknown.key, place.line),
+            None => format!("`{}`", unknown.key),
+        });
+        (!unknown.is_empty()).then(|| Self {
+            file: Some(file.to_owned()),
+            keys: keys(unknown),
+            message: format!("unknown and ignored: {}", listed(named)),
+            hint: meant(unknown),
+        })
+    }
+
+    /// Keys in the value of a variable that do not exist.
+    pub(super) fn unknown_in_variable(variable: &str, unknown: &[Unknown]) -> Option<Self> {
+        let named = unknown.iter().map(|unknown| format!("`{}`", unknown.key));
+        (!unknown.is_empty()).then(|| Self {
+            file: None,
+            keys: keys(unknown),
+            message: format!("{variable}: unknown and ignored: {}", listed(named)),
+            hint: meant(unknown),
+        })
+    }
+
+    /// A variable that looks like a setting and is none.
+    pub(super) fn unknown_variable(variable: &str, nearest: Option<String>) -> Self {
+        Self {
+            file: None,
+            keys: vec![variable.to_owned()],
+            message: format!("the environment variable {variable} is no setting and is ignored"),
+            hint: nearest.map(|nearest| format!("did you mean {nearest}?")),
+        }
+    }
+
+    /// Keys an untrusted project may not set, or not so.
+    pub(super) fn withheld_keys(file: &Path, keys: Vec<String>) -> Option<Self> {
+        let named = keys.iter().map(|key| format!("`{key}`"));
+        let message = format!("ignored until the project is trusted: {}", listed(named));
+        (!keys.is_empty()).then(|| Self {
+            file: Some(file.to_owned()),
+            keys,
+            message,
+            hint: Some("attache trust --project".into()),
+        })
+    }
+
+    /// An MCP file that has keys, but not the one that counts.
+    pub(super) fn no_servers(file: &Path, keys: Vec<String>) -> Option<Self> {
+        (!keys.is_empty()).then(|| Self {
+            file: Some(file.to_owned()),
+            keys,
+            message: "there is no `mcpServers`, so nothing in it is used".into(),
+            hint: Some("put the servers under \"mcpServers\"".into()),
+        })
+    }
+}
+
+fn keys(unknown: &[Unknown]) -> Vec<String> {
+    unknown.iter().map(|unknown| unknown.key.clone()).collect()
+}
+
+/// What was probably meant by unknown keys.
+fn meant(unknown: &[Unknown]) -> Option<String> {
+    let mut meant = unknown
+        .iter()
+        .filter_map(|unknown| {
+            let nearest = unknown.nearest.as_ref()?;
+            Some(format!("`{nearest}` for `{}`", unknown.key))
+        })
+        .peekable();
+    meant.peek()?;
+    Some(format!("did you mean {}?", listed(meant)))
+}
+
+fn listed(mut names: impl Iterator<Item = String>) -> String {
+    let named = names.by_ref().take(MOST_NAMED).collect::<Vec<_>>().join(", ");
+    match names.count() {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}

@@ -1,0 +1,152 @@
+//! The table of all settings, in the order they are shown and documented.
+
+use super::{BuiltIn, Key, Keys, Kind, ProjectUse, Secrecy, Shape, Spelling};
+use crate::settings::meaning::{ApprovalPolicy, Discovery, Durability, NameFrom, WireApi};
+
+/// The keys of a settings file.
+pub(crate) const ROOT: Keys = listed(&[SETTINGS, PROFILES]);
+
+/// The keys a profile may have as well.
+const SETTINGS: &[Key] = &[
+    key("model", TEXT).in_project(ProjectUse::LIVE_MODEL),
+    key("model_provider", TEXT).in_project(ProjectUse::Trusted),
+    key("approval_policy", word(ApprovalPolicy::WORDS))
+        .by_default(BuiltIn::Text(ApprovalPolicy::OnRequest.as_str()))
+        .in_project(ProjectUse::Trusted),
+    key("model_aliases", Shape::Named("alias", &TEXT)).in_project(ProjectUse::ADDED_MODEL),
+    key("model_providers", Shape::Named("id", &Shape::Section(listed(&[PROVIDER]))))
+        .in_project(ProjectUse::Trusted),
+    key("model_prices", Shape::Named("model", &Shape::Section(listed(&[PRICE]))))
+        .in_project(ProjectUse::ADDED),
+    key("mcp_servers", Shape::Named("name", &Shape::Open(MCP_SERVER)))
+        .in_project(ProjectUse::Trusted),
+    key("workspace_roots", Shape::Value(Kind::Paths))
+        .by_default(BuiltIn::EmptyList)
+        .in_project(ProjectUse::Trusted),
+    key("durability", word(Durability::WORDS))
+        .by_default(BuiltIn::Text(Durability::Process.as_str()))
+        .in_project(ProjectUse::DURABLE),
+    key("retention_days", whole(1)).in_project(ProjectUse::Trusted),
+    key("stall_seconds", whole(1)).by_default(BuiltIn::Whole(90)),
+    key("tool_timeout_seconds", whole(1)).by_default(BuiltIn::Whole(120)),
+    key("tools", Shape::Section(listed(&[TOOLS]))),
+    key(
+        "subagents",
+        Shape::Section(Keys { groups: &[SUBAGENTS], spelling: Spelling::OrCamelCase }),
+    ),
+];
+
+/// Only at the top of a file: a project could otherwise choose a lax profile of the user's.
+const PROFILES: &[Key] = &[
+    key("profile", TEXT).in_project(ProjectUse::Trusted),
+    key("profiles", Shape::Named("name", &Shape::Section(listed(&[SETTINGS])))),
+];
+
+const PROVIDER: &[Key] = &[
+    key("name", TEXT),
+    key("base_url", TEXT).showing(Secrecy::Address),
+    key("env_key", TEXT),
+    key("wire_api", word(WireApi::WORDS)),
+    key("http_headers", Shape::Named("header", &TEXT)).showing(Secrecy::Secret),
+    key("env_http_headers", Shape::Named("header", &TEXT)),
+    key("query_params", Shape::Named("parameter", &TEXT)).showing(Secrecy::ByName),
+    key("request_max_retries", whole(0)),
+    key("stream_max_retries", whole(0)),
+    key("stream_idle_timeout_ms", whole(1)),
+];
+
+const PRICE: &[Key] = &[key("input", AMOUNT), key("output", AMOUNT), key("cached", AMOUNT)];
+
+/// The keys of an MCP server that mean something here.
+pub(crate) const MCP_SERVER: Keys = listed(&[MCP_SERVER_KEYS]);
+
+const MCP_SERVER_KEYS: &[Key] = &[
+    key("command", TEXT),
+    key("args", Shape::Value(Kind::Texts)).showing(Secrecy::Arguments),
+    key("env", Shape::Named("variable", &TEXT)).showing(Secrecy::Secret),
+    key("cwd", Shape::Value(Kind::Path)),
+    key("url", TEXT).showing(Secrecy::Address),
+    key("bearer_token_env_var", TEXT),
+    key("http_headers", Shape::Named("header", &TEXT)).showing(Secrecy::Secret),
+    key("env_http_headers", Shape::Named("header", &TEXT)),
+    key("enabled", SWITCH),
+    key("enabled_tools", Shape::Value(Kind::Texts)),
+    key("disabled_tools", Shape::Value(Kind::Texts)),
+    key("startup_timeout_sec", AMOUNT),
+    key("tool_timeout_sec", AMOUNT),
+];
+
+const TOOLS: &[Key] = &[key("subagent_tools", SWITCH)
+    .by_default(BuiltIn::Switch(true))
+    .in_project(ProjectUse::SWITCHED_OFF)];
+
+const SUBAGENTS: &[Key] = &[
+    key("enabled", SWITCH).by_default(BuiltIn::Switch(true)).in_project(ProjectUse::SWITCHED_OFF),
+    key("discovery", word(Discovery::WORDS))
+        .by_default(BuiltIn::Text(Discovery::Auto.as_str()))
+        .in_project(ProjectUse::MANUAL),
+    key("agents_dir", Shape::Value(Kind::Path)).in_project(ProjectUse::INSIDE),
+    key("default_model", TEXT).in_project(ProjectUse::LIVE_MODEL),
+    key("default_timeout_seconds", whole(1)).by_default(BuiltIn::Whole(300)),
+    key("default_max_turns", whole(1)).by_default(BuiltIn::Whole(50)),
+    key("max_depth", whole(0)).by_default(BuiltIn::Whole(1)).in_project(ProjectUse::LOWERED),
+    key("max_concurrent", whole(1)).by_default(BuiltIn::Whole(16)).in_project(ProjectUse::LOWERED),
+    key("auto_route", SWITCH)
+        .by_default(BuiltIn::Switch(false))
+        .in_project(ProjectUse::SWITCHED_OFF),
+    key("name_from", word(NameFrom::WORDS))
+        .by_default(BuiltIn::Text(NameFrom::Frontmatter.as_str())),
+    key("require_description", SWITCH).by_default(BuiltIn::Switch(true)),
+    key("model_allowlist", Shape::Value(Kind::Texts))
+        .by_default(BuiltIn::EmptyList)
+        .in_project(ProjectUse::FEWER),
+    key("max_tree_tokens", Shape::Value(Kind::Count))
+        .by_default(BuiltIn::Whole(0))
+        .in_project(ProjectUse::CAPPED),
+    key("max_tree_cost_usd", AMOUNT)
+        .by_default(BuiltIn::Amount(0.0))
+        .in_project(ProjectUse::CAPPED),
+];
+
+const TEXT: Shape = Shape::Value(Kind::Text);
+const SWITCH: Shape = Shape::Value(Kind::Switch);
+const AMOUNT: Shape = Shape::Value(Kind::Amount);
+
+const fn word(words: &'static [&'static str]) -> Shape {
+    Shape::Value(Kind::Word(words))
+}
+
+const fn whole(from: u32) -> Shape {
+    Shape::Value(Kind::Whole { from })
+}
+
+const fn listed(groups: &'static [&'static [Key]]) -> Keys {
+    Keys { groups, spelling: Spelling::Listed }
+}
+
+const fn key(name: &'static str, shape: Shape) -> Key {
+    Key {
+        name,
+        shape,
+        built_in: BuiltIn::Unset,
+        project: ProjectUse::Free,
+        secrecy: Secrecy::Plain,
+    }
+}
+
+impl Key {
+    const fn by_default(mut self, built_in: BuiltIn) -> Self {
+        self.built_in = built_in;
+        self
+    }
+
+    const fn in_project(mut self, project: ProjectUse) -> Self {
+        self.project = project;
+        self
+    }
+
+    const fn showing(mut self, secrecy: Secrecy) -> Self {
+        self.secrecy = secrecy;
+        self
+    }
+}

@@ -1,0 +1,311 @@
+//! Which layer wins, and what each may say.
+
+use serde_json::json;
+
+use super::{World, strings};
+
+/// `model` set in every layer up to `count` of them.
+fn layered(count: usize) -> World {
+    let mut world = World::new();
+    for layer in 0..count {
+        world = match layer {
+            0 => world.codex("model = \"codex\""),
+            1 => world.user("\nmodel = \"user\""),
+            2 => world.project("model = \"root\""),
+            3 => world.file("repo/a/.attache/config.toml", "model = \"near\""),
+            4 => world.variable("ATTACHE_MODEL", "variable"),
+            5 => world.typed("model=typed"),
+            6 => world.flag("--model", "model", "flag"),
+            _ => unreachable!("seven layers"),
+        };
+    }
+    world
+}
+
+#[test]
+fn each_layer_wins_over_those_before() {
+    for (count, value, origin) in [
+        (0, json!(null), "built-in"),
+        (1, json!("codex"), "home/.codex/config.toml:1"),
+        (2, json!("user"), "home/.attache/config.toml:2"),
+        (3, json!("root"), "repo/.attache/config.toml:1"),
+        (4, json!("near"), "repo/a/.attache/config.toml:1"),
+        (5, json!("variable"), "environment ATTACHE_MODEL"),
+        (6, json!("typed"), "-c"),
+        (7, json!("flag"), "--model"),
+    ] {
+        assert_eq!(layered(count).shown("model"), (value, origin.to_owned()), "{count} layers");
+    }
+}
+
+#[test]
+fn defaults_are_those_of_the_design() {
+    let loaded = World::new().load();
+    assert_eq!(loaded.notices, []);
+    let entries = loaded.settings.entries();
+    let shown: Vec<_> = entries
+        .iter()
+        .map(|entry| {
+            assert_eq!(entry.origin.to_string(), "built-in", "{}", entry.key);
+            format!("{} = {}", entry.key, entry.value)
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "model = null",
+            "model_provider = null",
+            "approval_policy = \"on-request\"",
+            "model_aliases = null",
+            "model_providers = null",
+            "model_prices = null",
+            "mcp_servers = null",
+            "workspace_roots = []",
+            "durability = \"process\"",
+            "retention_days = null",
+            "stall_seconds = 90",
+            "tool_timeout_seconds = 120",
+            "tools.subagent_tools = true",
+            "subagents.enabled = true",
+            "subagents.discovery = \"auto\"",
+            "subagents.agents_dir = null",
+            "subagents.default_model = null",
+            "subagents.default_timeout_seconds = 300",
+            "subagents.default_max_turns = 50",
+            "subagents.max_depth = 1",
+            "subagents.max_concurrent = 16",
+            "subagents.auto_route = false",
+            "subagents.name_from = \"frontmatter\"",
+            "subagents.require_description = true",
+            "subagents.model_allowlist = []",
+            "subagents.max_tree_tokens = 0",
+            "subagents.max_tree_cost_usd = 0.0",
+            "profile = null",
+            "profiles = null",
+        ]
+    );
+}
+
+#[test]
+fn only_shared_keys_of_codex_are_taken_and_the_rest_gives_no_notice() {
+    let world = World::new().codex(
+        r#"
+        model = "m"
+        approval_policy = "never"
+        profile = "p"
+        retention_days = "not even of the right type"
+        sandbox_mode = "danger-full-access"
+        [tools]
+        web_search = true
+        subagent_tools = false
+        [subagents]
+        maxDepth = 3
+        [profiles.p]
+        model = "of the profile"
+        approval_policy = "never"
+        model_reasoning_effort = "high"
+        [model_providers.x]
+        base_url = "http://x"
+        requires_openai_auth = true
+        "#,
+    );
+    assert_eq!(world.notices(), []);
+    for (key, value) in [
+        ("model", json!("m")),
+        ("approval_policy", json!("on-request")),
+        ("retention_days", json!(null)),
+        ("profile", json!(null)),
+        ("tools.subagent_tools", json!(false)),
+        ("subagents.max_depth", json!(3)),
+        ("model_providers.x.base_url", json!("http://x")),
+    ] {
+        assert_eq!(world.shown(key).0, value, "{key}");
+    }
+    let world = world.profile("p");
+    assert_eq!(world.shown("model").0, json!("of the profile"));
+    assert_eq!(world.shown("approval_policy").0, json!("on-request"));
+}
+
+#[test]
+fn tables_are_merged_key_by_key_and_lists_are_replaced() {
+    let world = World::new()
+        .codex("[model_providers.x]\nbase_url = \"http://x\"\nenv_key = \"X_KEY\"")
+        .user(
+            "[model_providers.x]\nbase_url = \"http://y\"\n[subagents]\nmodel_allowlist = [\"a\"]",
+        )
+        .typed("model_providers.x.request_max_retries=1")
+        .typed("subagents.model_allowlist=[\"b\"]");
+    for (key, value, origin) in [
+        ("model_providers.x.base_url", json!("http://y"), "home/.attache/config.toml:2"),
+        ("model_providers.x.env_key", json!("X_KEY"), "home/.codex/config.toml:3"),
+        ("model_providers.x.request_max_retries", json!(1), "-c"),
+        ("subagents.model_allowlist", json!(["b"]), "-c"),
+    ] {
+        assert_eq!(world.shown(key), (value, origin.to_owned()), "{key}");
+    }
+}
+
+#[test]
+fn a_server_that_changes_its_transport_keeps_nothing_of_the_old_one() {
+    let world = World::new()
+        .codex(
+            "[mcp_servers.s]\ncommand = \"npx\"\nargs = [\"-y\"]\nenabled = false\n\
+             [mcp_servers.t]\nurl = \"http://t\"\nbearer_token_env_var = \"T\"",
+        )
+        .user("[mcp_servers.s]\nurl = \"http://s\"\n[mcp_servers.t]\ncommand = \"t\"");
+    let servers = world.load().settings.mcp_servers;
+    let (s, t) = (&servers["s"], &servers["t"]);
+    assert_eq!((s.command.as_deref(), s.args.len(), s.enabled), (None, 0, false));
+    assert_eq!(s.url.as_deref(), Some("http://s"));
+    assert_eq!((t.url.as_deref(), t.bearer_token_env_var.as_deref()), (None, None));
+    assert_eq!(t.command.as_deref(), Some("t"));
+}
+
+#[test]
+fn variables_follow_the_scheme() {
+    let world = World::new()
+        .variable("ATTACHE_MODEL", "4.1")
+        .variable("ATTACHE_PROVIDER", "lab")
+        .variable("ATTACHE_APPROVAL_POLICY", "never")
+        .variable("ATTACHE_SUBAGENTS__MAX_DEPTH", "3")
+        .variable("ATTACHE_SUBAGENTS__ENABLED", "false")
+        .variable("ATTACHE_SUBAGENTS__MODEL_ALLOWLIST", "[\"a\", \"b\"]")
+        .variable("ATTACHE_SUBAGENTS__MAX_TREE_COST_USD", "2")
+        .variable("ATTACHE_MODEL_ALIASES", "{ fast = \"m\" }")
+        .variable("ATTACHE_STALL_SECONDS", "")
+        .variable("ATTACHE_HOME", "/elsewhere")
+        .variable("ATTACHE_SUBAGENT_MODEL", "x")
+        .variable("CODEX_SUBAGENT_MODEL", "x");
+    assert_eq!(world.notices(), []);
+    for (key, value, origin) in [
+        ("model", json!("4.1"), "environment ATTACHE_MODEL"),
+        ("model_provider", json!("lab"), "environment ATTACHE_PROVIDER"),
+        ("approval_policy", json!("never"), "environment ATTACHE_APPROVAL_POLICY"),
+        ("subagents.max_depth", json!(3), "environment ATTACHE_SUBAGENTS__MAX_DEPTH"),
+        ("subagents.enabled", json!(false), "environment ATTACHE_SUBAGENTS__ENABLED"),
+        (
+            "subagents.model_allowlist",
+            json!(["a", "b"]),
+            "environment ATTACHE_SUBAGENTS__MODEL_ALLOWLIST",
+        ),
+        (
+            "subagents.max_tree_cost_usd",
+            json!(2),
+            "environment ATTACHE_SUBAGENTS__MAX_TREE_COST_USD",
+        ),
+        ("model_aliases.fast", json!("m"), "environment ATTACHE_MODEL_ALIASES"),
+        ("stall_seconds", json!(90), "built-in"),
+    ] {
+        assert_eq!(world.shown(key), (value, origin.to_owned()), "{key}");
+    }
+    let both = world.variable("ATTACHE_MODEL_PROVIDER", "full");
+    assert_eq!(both.shown("model_provider").0, json!("full"));
+}
+
+#[test]
+fn unknown_variables_give_a_notice_with_the_nearest() {
+    let world = World::new()
+        .variable("ATTACHE_MODLE", "m")
+        .variable("ATTACHE_SUBAGENTS_MAX_DEPTH", "2")
+        .variable("ATTACHE_ZZZ", "1")
+        .variable("ATTACHE_SUBAGENT", "")
+        .variable("ATTACHE_MODEL_PROVIDERS", "{ x = { base_ulr = \"u\" } }");
+    assert_eq!(
+        world.notices(),
+        [
+            (
+                String::new(),
+                strings(&["model_providers.x.base_ulr"]),
+                "did you mean `model_providers.x.base_url` for `model_providers.x.base_ulr`?"
+                    .into()
+            ),
+            (String::new(), strings(&["ATTACHE_MODLE"]), "did you mean ATTACHE_MODEL?".into()),
+            (
+                String::new(),
+                strings(&["ATTACHE_SUBAGENTS_MAX_DEPTH"]),
+                "did you mean ATTACHE_SUBAGENTS__MAX_DEPTH?".into()
+            ),
+            (String::new(), strings(&["ATTACHE_ZZZ"]), String::new()),
+        ]
+    );
+}
+
+#[test]
+fn overrides_are_toml_or_else_strings() {
+    for (argument, key, value) in [
+        ("model=gpt-5.1", "model", json!("gpt-5.1")),
+        ("model=\"gpt 5\"", "model", json!("gpt 5")),
+        (" model = x ", "model", json!("x")),
+        ("model=a=b", "model", json!("a=b")),
+        ("model=", "model", json!("")),
+        ("model=1\nother = 2", "model", json!("1\nother = 2")),
+        ("subagents.max_depth=0x2", "subagents.max_depth", json!(2)),
+        ("subagents.maxDepth=2", "subagents.max_depth", json!(2)),
+        ("subagents={enabled=false}", "subagents.enabled", json!(false)),
+        ("model_prices.\"gpt-5.1\".input=1.5", "model_prices.\"gpt-5.1\".input", json!(1.5)),
+        ("model_aliases.\"a=\\\"b\"=m", "model_aliases.\"a=\\\"b\"", json!("m")),
+        ("mcp_servers.s.anything.at.all=1", "mcp_servers.s.anything", json!({"at": {"all": 1}})),
+    ] {
+        let world = World::new().typed(argument);
+        assert_eq!(world.shown(key), (value, "-c".to_owned()), "{argument}");
+    }
+}
+
+#[test]
+fn the_last_override_wins_and_flags_win_over_it() {
+    let world = World::new().typed("model=a").typed("model=b");
+    assert_eq!(world.shown("model").0, json!("b"));
+    let world = world
+        .flag("--max-turns", "subagents.default_max_turns", 7)
+        .typed("subagents.default_max_turns=8");
+    let shown = world.shown("subagents.default_max_turns");
+    assert_eq!(shown, (json!(7), "--max-turns".to_owned()));
+}
+
+#[test]
+fn camel_case_is_accepted_in_subagents_only_and_the_listed_spelling_wins() {
+    let world = World::new().user(
+        "modelProvider = \"x\"\n[subagents]\ndefaultTimeoutSeconds = 10\nmaxTreeCostUsd = 1.5\n\
+         defaultMaxTurns = 1\ndefault_max_turns = 2",
+    );
+    assert_eq!(world.shown("subagents.default_timeout_seconds").0, json!(10));
+    assert_eq!(world.shown("subagents.max_tree_cost_usd").0, json!(1.5));
+    assert_eq!(world.shown("subagents.default_max_turns").0, json!(2));
+    assert_eq!(world.notices()[0].1, ["modelProvider"]);
+}
+
+#[test]
+fn unknown_keys_of_files_give_one_notice_a_file() {
+    let world = World::new()
+        .user(
+            "modle = \"x\"\n[subagents]\nmax_deep = 2\nzzz = 1\n[model_providers.p]\nbase = \"u\"",
+        )
+        .project("[tool]\nx = 1");
+    assert_eq!(
+        world.notices(),
+        [
+            (
+                "home/.attache/config.toml".into(),
+                strings(&[
+                    "model_providers.p.base",
+                    "modle",
+                    "subagents.max_deep",
+                    "subagents.zzz"
+                ]),
+                "did you mean `model_providers.p.base_url` for `model_providers.p.base`, `model` \
+                 for `modle`, `subagents.max_depth` for `subagents.max_deep`?"
+                    .into()
+            ),
+            (
+                "repo/.attache/config.toml".into(),
+                strings(&["tool"]),
+                "did you mean `tools` for `tool`?".into()
+            ),
+        ]
+    );
+    assert_eq!(
+        world.load().notices[0].message,
+        "unknown and ignored: `model_providers.p.base` (line 6), `modle` (line 1), \
+         `subagents.max_deep` (line 3), `subagents.zzz` (line 4)"
+    );
+}

@@ -1,0 +1,25 @@
+//! The real program on real projects, in one binary: a file for each command, and the project's own
+//! rules.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod completions;
+mod config;
+mod corpus;
+mod docs;
+mod doctor;
+mod list;
+mod new;
+mod show;
+mod suggest;
+mod tidy;
+mod trust;
+mod usage;
+mod validate;
+
+use attache_testkit::project::TestProject;
+
+/// A project with the program under test.
+fn project() -> TestProject {
+    TestProject::new(env!("CARGO_BIN_EXE_attache"))
+}

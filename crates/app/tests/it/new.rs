@@ -1,0 +1,72 @@
+//! `attache new`.
+
+use std::fs;
+
+use crate::project;
+
+#[test]
+fn a_new_agent_is_sound_from_the_start() {
+    let project = project();
+    let ran = project.run(&[
+        "new",
+        "Code Reviewer",
+        "--description",
+        "Reviews: everything",
+        "--tools",
+        "Read,Grep",
+        "--model",
+        "inherit",
+    ]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ".attache/agents/code-reviewer.md\n"));
+    let record = project.json(&["show", "code-reviewer", "--json"]);
+    assert_eq!(record["status"], "active");
+    assert_eq!(record["diagnostics"], serde_json::json!([]));
+    assert_eq!(record["definition"]["whenToUse"], "Reviews: everything");
+    assert_eq!(record["definition"]["tools"], serde_json::json!(["Read", "Grep"]));
+    assert_eq!(project.run(&["validate", "--strict"]).code, Some(0));
+}
+
+#[test]
+fn nothing_is_overwritten_unasked() {
+    let project = project();
+    let path = project.file(".attache/agents/one.md", "precious");
+    let ran = project.run(&["new", "one", "--description", "d"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("--force"));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    assert_eq!(project.run(&["new", "one", "--description", "d", "--force"]).code, Some(0));
+    assert!(fs::read_to_string(&path).unwrap().starts_with("---\nname: one\n"));
+}
+
+#[test]
+fn off_a_terminal_the_description_is_asked_for_in_the_error() {
+    let ran = project().run(&["new", "one"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("--description"));
+}
+
+#[test]
+fn bad_answers_leave_no_file() {
+    let project = project();
+    for arguments in [
+        &["new", "!!!", "--description", "d"][..],
+        &["new", "one", "--description", "  "],
+        &["new", "one", "--description", "d", "--tools", "Frobnicate"],
+    ] {
+        assert_eq!(project.run(arguments).code, Some(2), "{arguments:?}");
+    }
+    assert!(!project.root().join(".attache").exists());
+}
+
+#[test]
+fn the_users_and_claudes_folders() {
+    let project = project();
+    let path = |arguments: &[&str]| {
+        let mut all = vec!["new", "one", "--json", "--description", "d"];
+        all.extend(arguments);
+        project.json(&all)["path"].as_str().unwrap().to_owned()
+    };
+    assert!(path(&["--user"]).ends_with("/home/.attache/agents/one.md"));
+    assert!(path(&["--claude"]).ends_with("/project/.claude/agents/one.md"));
+    assert!(path(&["--user", "--claude"]).ends_with("/home/.claude/agents/one.md"));
+}

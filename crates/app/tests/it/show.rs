@@ -1,0 +1,84 @@
+//! `attache show`.
+
+use serde_json::json;
+
+use crate::project;
+
+#[test]
+fn any_spelling_finds_the_agent() {
+    let project = project();
+    project.file(".claude/agents/x.md", "---\nname: C# MCP Expert\ndescription: d\n---\nx\n");
+    for name in ["C# MCP Expert", "c-mcp-expert", "C_MCP_EXPERT"] {
+        assert_eq!(project.json(&["show", name, "--json"])["name"], "C# MCP Expert");
+    }
+}
+
+#[test]
+fn the_page_says_what_the_agent_gets_and_why() {
+    let project = project();
+    project.agent(
+        "reviewer",
+        "description: Reviews diffs\ntools: [Read, Bash, \"mcp__docs__find\"]\nmodel: opus\nkeywords: [review]",
+    );
+    project
+        .file("~/.attache/agents/reviewer.md", "---\nname: reviewer\ndescription: Mine\n---\nx\n");
+    let page = project.run(&["show", "reviewer"]).stdout;
+    for part in [
+        "reviewer (active)",
+        "Reviews diffs",
+        ".claude/agents/reviewer.md (project, claude)",
+        "~/.attache/agents/reviewer.md (user)",
+        "opus on offline (chosen by: definition)",
+        "attache trust reviewer",
+        "mcp__docs__find: ",
+        "50 turns, 300 s, 60 s grace",
+        "You are reviewer.",
+    ] {
+        assert!(page.contains(part), "{part:?} is not in\n{page}");
+    }
+}
+
+#[test]
+fn an_unknown_agent_gets_the_nearest_name() {
+    let ran = project().run(&["show", "Exlpore"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(ran.stderr.contains("there is no agent `Exlpore`"));
+    assert!(ran.stderr.contains("did you mean `Explore`?"));
+}
+
+#[test]
+fn a_native_copy_reads_the_same() {
+    let project = project();
+    project.file(
+        ".opencode/agent/ops.md",
+        "---\ndescription: \"Runs: things\"\nmode: subagent\ntools: {write: false, bash: true}\npermission: {bash: {\"rm *\": deny}}\nsteps: 3\n---\n\nDo it.\n",
+    );
+    let native = project.run(&["show", "ops", "--as", "md"]).stdout;
+    let before = project.json(&["show", "ops", "--as", "json"]);
+    project.file(".attache/agents/ops.md", &native);
+    let after = project.json(&["show", "ops", "--json"]);
+    assert_eq!(after["dialect"], "attache", "the native file wins");
+    for key in [
+        "agentType",
+        "whenToUse",
+        "tools",
+        "disallowedTools",
+        "runConfig",
+        "promptConfig",
+        "extras",
+    ] {
+        assert_eq!(after["definition"][key], before[key], "{key}\n{native}");
+    }
+    assert_eq!(before["disallowedTools"], json!(["write", "shell(rm *)"]));
+}
+
+#[test]
+fn a_broken_agent_is_shown_with_what_is_wrong() {
+    let project = project();
+    project.file(".claude/agents/broken.md", "---\nname: broken\ndescription: [no]\n---\nx\n");
+    let ran = project.run(&["show", "broken"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stdout.contains("broken (invalid)"));
+    assert!(ran.stdout.contains("error[bad_type]: `description` must be a text, not a list"));
+    assert!(ran.stdout.contains(".claude/agents/broken.md:3:14"));
+}

@@ -1,0 +1,36 @@
+//! `attache suggest`.
+
+use crate::project;
+
+#[test]
+fn the_best_agent_comes_first_with_the_words_that_matched() {
+    let project = project();
+    project.agent("reviewer", "description: Reviews diffs for security\nkeywords: [lint]");
+    project.agent("writer", "description: Writes documentation");
+    let suggestions = project.json(&["suggest", "--json", "please", "review the diff"]);
+    let first = &suggestions[0];
+    let keys: Vec<&String> = first.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["name", "score", "matched"]);
+    assert_eq!(first["name"], "reviewer");
+    assert_eq!(first["matched"], serde_json::json!(["review", "diff"]));
+    assert!(first["score"].as_f64().unwrap() > 0.0);
+    assert_eq!(project.json(&["suggest", "--json", "lint it"])[0]["name"], "reviewer");
+    let ran = project.run(&["suggest", "write documentation"]);
+    assert!(ran.stdout.lines().nth(1).unwrap().starts_with("writer"));
+}
+
+#[test]
+fn nothing_fits_is_said_and_is_no_success() {
+    let ran = project().run(&["suggest", "chromodynamics"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert!(ran.stderr.contains("no agent fits"));
+    let ran = project().run(&["suggest", "--json", "chromodynamics"]);
+    assert_eq!(ran.stdout, "[]\n");
+}
+
+#[test]
+fn broken_agents_are_not_suggested() {
+    let project = project();
+    project.agent("gardener", "tools: [Nothing]");
+    assert_eq!(project.run(&["suggest", "gardener"]).code, Some(1));
+}

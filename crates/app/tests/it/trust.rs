@@ -1,0 +1,117 @@
+//! `attache trust` and `attache untrust`.
+
+use serde_json::{Value, json};
+
+use crate::project;
+
+fn tools(record: &Value) -> Vec<&str> {
+    record["effective_tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool.as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn trust_gives_what_the_file_asks_for_until_the_file_changes() {
+    let project = project();
+    project.agent("worker", "description: d\ntools: Read, Write, Edit, apply_patch, Bash");
+    let show = || project.json(&["show", "worker", "--json"]);
+    assert_eq!(tools(&show()), ["read_file"]);
+    let trusted = project.json(&["trust", "worker", "--yes", "--json"]);
+    assert_eq!(trusted[0]["name"], "worker");
+    let record = show();
+    assert_eq!(record["trusted"], true);
+    for tool in ["read_file", "write_file", "edit_file", "apply_patch", "shell"] {
+        assert!(tools(&record).contains(&tool), "{tool}");
+    }
+    assert_eq!(record["withheld_tools"], json!([]));
+    project.agent("worker", "description: changed\ntools: Read, Write, Edit, apply_patch, Bash");
+    let record = show();
+    assert_eq!((tools(&record), &record["trusted"]), (vec!["read_file"], &json!(false)));
+    project.run(&["trust", "worker", "--yes"]);
+    assert_eq!(project.run(&["untrust", "worker"]).code, Some(0));
+    assert_eq!(tools(&show()), ["read_file"]);
+}
+
+#[test]
+fn trust_is_recorded_at_home_and_never_in_the_project() {
+    let project = project();
+    project.agent("worker", "description: d");
+    project.run(&["trust", "worker", "--yes"]);
+    assert!(project.home().join(".attache/trust.json").is_file());
+    assert!(!project.root().join(".attache").exists());
+}
+
+#[test]
+fn off_a_terminal_trust_needs_a_yes() {
+    let project = project();
+    project.agent("worker", "description: d\ntools: Bash, Read");
+    let ran = project.run_with_input(&["trust", "worker"], "y\n");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("--yes"));
+    assert!(ran.stderr.contains("gets: shell"), "it is said what trust gives: {}", ran.stderr);
+    assert_eq!(project.json(&["show", "worker", "--json"])["trusted"], false);
+}
+
+#[test]
+fn all_lists_first_and_then_trusts_all() {
+    let project = project();
+    project.agent("one", "description: d");
+    project.agent("two", "description: d");
+    let ran = project.run(&["trust", "--all", "--yes"]);
+    assert!(ran.stderr.contains("one (.claude/agents/one.md)") && ran.stderr.contains("two ("));
+    assert_eq!(ran.stdout, "trusted one\ntrusted two\n");
+    let listed = project.json(&["trust", "--list", "--json"]);
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    assert_eq!(listed[0]["unchanged"], true);
+    project.run(&["untrust", "--all"]);
+    assert_eq!(project.json(&["trust", "--list", "--json"]), json!([]));
+}
+
+#[test]
+fn what_cannot_be_trusted_is_said() {
+    let project = project();
+    for arguments in [
+        &["trust"][..],
+        &["trust", "nobody", "--yes"],
+        &["trust", "Explore", "--yes"],
+        &["untrust"],
+    ] {
+        let ran = project.run(arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?}");
+        assert!(ran.stderr.contains("hint:"), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_projects_settings_are_trusted_as_they_stand() {
+    let project = project();
+    project.file(
+        ".attache/config.toml",
+        "model_provider = \"mine\"\n[model_providers.mine]\nbase_url = \"http://127.0.0.1:1/v1\"\n",
+    );
+    let origin = || {
+        let settings = project.json(&["config", "--json", "model_provider", "-q"]);
+        settings[0]["value"].clone()
+    };
+    assert_eq!(origin(), json!(null));
+    let ran = project.run(&["list"]);
+    assert!(ran.stderr.contains("notice:") && ran.stderr.contains("model_provider"));
+    assert!(ran.stderr.contains("attache trust --project"));
+    assert_eq!(project.run(&["trust", "--project", "--yes"]).code, Some(0));
+    assert_eq!(origin(), json!("mine"));
+    project.file(".attache/config.toml", "model_provider = \"other\"\n");
+    assert_eq!(origin(), json!(null), "changed settings are untrusted again");
+}
+
+#[test]
+fn a_damaged_record_is_no_trust() {
+    let project = project();
+    project.agent("worker", "description: d");
+    project.file("~/.attache/trust.json", "{");
+    let ran = project.run(&["list"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("trust.json") && ran.stderr.contains("hint:"));
+}
