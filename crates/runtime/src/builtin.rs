@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use attache_kernel::{
     definition::{
-        Dialect, Format, Scope,
+        Dialect, Format, Scope, Trust,
         reading::{Rules, Source, read},
     },
-    registry::{Candidate, Trust},
+    registry::Candidate,
 };
 
 /// The files under `agents/`.

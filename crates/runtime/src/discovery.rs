@@ -15,10 +15,10 @@ use std::{
 
 use attache_kernel::{
     definition::{
-        Code, Diagnostic, Dialect, Format, Position, Scope,
+        Code, Diagnostic, Dialect, Format, Position, Scope, Trust,
         reading::{Reading, Rules, Source, read, read_session_agents},
     },
-    registry::{Candidate, DiscoveryEvent, DiscoveryKind, Trust},
+    registry::{Candidate, DiscoveryEvent, DiscoveryKind},
 };
 
 pub use self::places::{DiscoveryMode, Place, Places};

@@ -8,8 +8,8 @@ use std::{
 };
 
 use attache_kernel::{
-    definition::{Code, Dialect, Scope, Severity, reading::Rules},
-    registry::{Appraisal, DiscoveryKind, Inventory, Status, Trust},
+    definition::{Code, Dialect, Scope, Severity, Trust, reading::Rules},
+    registry::{Appraisal, DiscoveryKind, Inventory, Status},
 };
 use attache_runtime::{
     discovery::{Discovery, DiscoveryMode, Found, Places, content_hash},
