@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use attache_kernel::{
     definition::{
-        Definition, PermissionMode,
+        Definition, PermissionMode, Trust,
         reading::{NameFrom, Rules},
     },
     model_choice::{ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, choose},
     registry::{
-        Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record, Trust,
-        WithheldTool,
+        Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record, WithheldTool,
     },
     tool_filter::{Delegation, FilterRequest, Schedule, ToolSet, filter},
     tool_name::{BuiltinTool, ToolName},

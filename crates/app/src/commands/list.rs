@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use attache_kernel::{
-    definition::Severity,
-    registry::{DiscoveryKind, Inventory, Record, Status, Trust},
+    definition::{Severity, Trust},
+    registry::{DiscoveryKind, Inventory, Record, Status},
 };
 use attache_runtime::discovery::watch::Watch;
 use clap::Args;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use attache_kernel::{
-    definition::{Definition, ToolAccess, markdown::to_markdown},
-    registry::{Record, Trust},
+    definition::{Definition, ToolAccess, Trust, markdown::to_markdown},
+    registry::Record,
 };
 use clap::{Args, ValueEnum};
 

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use attache_kernel::registry::{Inventory, Record, Trust};
+use attache_kernel::{
+    definition::Trust,
+    registry::{Inventory, Record},
+};
 use attache_runtime::{discovery::content_hash, trust::ContentHash};
 use clap::Args;
 use serde::Serialize;
