@@ -18,7 +18,7 @@ pub use self::{
 };
 
 /// How deep substitutions, groups and scripts within scripts may lie; deeper is not read.
-const MAX_DEPTH: usize = 24;
+const MAX_DEPTH: usize = 16;
 
 /// What a line turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]

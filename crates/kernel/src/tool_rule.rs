@@ -13,11 +13,14 @@ use std::fmt;
 
 pub use self::call::{Call, Uncovered};
 use self::{
-    call::Subject, command_pattern::CommandPattern, domain_pattern::DomainPattern,
-    path_pattern::PathPattern,
+    call::Subject,
+    command_pattern::CommandPattern,
+    domain_pattern::DomainPattern,
+    path_pattern::{Location, PathPattern},
 };
 use crate::{
     id::AgentKey,
+    shell_command::survey,
     tool_name::{BuiltinTool, ToolName, ToolPattern, UnknownTool},
 };
 
@@ -154,7 +157,7 @@ impl ToolRule {
                 lines.iter().any(|line| pattern.may_match(&line.survey()))
             }
             (Some(Pattern::Command(pattern)), Subject::Input(text)) => {
-                pattern.may_match(&crate::shell_command::survey(text))
+                pattern.may_match(&survey(text))
             }
             (Some(Pattern::Path(pattern)), Subject::Paths(paths)) => {
                 paths.iter().any(|path| pattern.may_match(path))
@@ -170,12 +173,16 @@ impl ToolRule {
         }
     }
 
+    fn covers_path(&self, path: &Location) -> bool {
+        matches!(&self.pattern, Some(Pattern::Path(pattern)) if pattern.covers(path))
+    }
+
     /// Whether a deny rule is about a file that a tool has come upon.
     pub fn denies_file(&self, tool: &ToolName, path: &str) -> bool {
         match &self.pattern {
             None => self.tools.covers(tool),
             Some(Pattern::Path(pattern)) => {
-                self.denial_reaches(tool) && pattern.may_match(&path_pattern::Location::of(path))
+                self.denial_reaches(tool) && pattern.may_match(&Location::of(path))
             }
             Some(Pattern::Command(_) | Pattern::Domain(_) | Pattern::Agents(_)) => false,
         }
@@ -215,12 +222,6 @@ pub fn uncovered(rules: &[ToolRule], call: &Call<'_>) -> Option<Uncovered> {
             |rule| matches!(&rule.pattern, Some(Pattern::Agents(agents)) if agents.contains(agent)),
         ))
         .then(|| Uncovered::Agent(agent.clone())),
-    }
-}
-
-impl ToolRule {
-    fn covers_path(&self, path: &path_pattern::Location) -> bool {
-        matches!(&self.pattern, Some(Pattern::Path(pattern)) if pattern.covers(path))
     }
 }
 

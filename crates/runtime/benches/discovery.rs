@@ -95,7 +95,18 @@ fn main() {
     let count = u32::try_from(files.len()).unwrap();
     let ratio = |time: Duration| time.as_secs_f64() / baseline.as_secs_f64();
     println!("read every file, one core       {baseline:>10.2?}   1.00");
-    println!("judge every text, one core      {judging:>10.2?}   {:.2}   {:.2?} a file", ratio(judging), judging / count);
-    println!("discover and judge, cold        {cold:>10.2?}   {:.2}   {:.2?} a file", ratio(cold), cold / count);
-    println!("again, nothing changed          {again:>10.2?}   {:.2}   {read_again} files read", ratio(again));
+    println!(
+        "judge every text, one core      {judging:>10.2?}   {:.2}   {:.2?} a file",
+        ratio(judging),
+        judging / count
+    );
+    println!(
+        "discover and judge, cold        {cold:>10.2?}   {:.2}   {:.2?} a file",
+        ratio(cold),
+        cold / count
+    );
+    println!(
+        "again, nothing changed          {again:>10.2?}   {:.2}   {read_again} files read",
+        ratio(again)
+    );
 }

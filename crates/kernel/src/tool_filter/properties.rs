@@ -1,3 +1,5 @@
+//! What holds for all definitions, parents and calls: rights only ever shrink.
+
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! Tables: each step of the filter, and what it reports.
+
 use serde_json::json;
 
 use super::*;
@@ -133,6 +135,9 @@ fn access_matrix() {
 
 #[test]
 fn cases_of_the_source_document() {
+    let builtin = Case::listing(&["Bash", "Write"]).of(Scope::Builtin, Trust::Untrusted);
+    assert!(builtin.names().contains(&"shell".to_owned()));
+    assert!(builtin.names().contains(&"write_file".to_owned()));
     let nothing = Case::new().of(Scope::Builtin, Trust::Untrusted).below(&[]);
     assert!(nothing.filter().tools.is_empty());
     let blocked = Case::new().of(Scope::Builtin, Trust::Untrusted).below(&["Task", "TodoWrite"]);

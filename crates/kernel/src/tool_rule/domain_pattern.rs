@@ -43,9 +43,6 @@ pub(super) fn host_of(url: &str) -> Option<String> {
         return None;
     }
     let authority = rest.split(['/', '?', '#']).next()?;
-    if authority.contains('@') {
-        return None;
-    }
     let host = match authority.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         Some(_) => return None,

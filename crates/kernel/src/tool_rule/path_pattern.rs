@@ -346,6 +346,10 @@ fn alternatives(text: &str) -> Result<Vec<String>, ToolRuleErrorKind> {
             Some((before, choices, after)) => {
                 open.extend(choices.iter().rev().map(|choice| format!("{before}{choice}{after}")));
             }
+            // Braces within braces, in a way that is not written out here.
+            None if text.contains('{') && text.contains(',') => {
+                return Err(ToolRuleErrorKind::BadPath);
+            }
             None => done.push(text),
         }
     }

@@ -1,3 +1,5 @@
+//! Tables of rules and calls: what is covered, what is denied, and what must not slip through.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -51,6 +53,8 @@ fn entries_that_are_no_rules_say_why() {
         ("Bash(echo * > *)", Kind::SeveralCommands),
         ("Read(../x)", Kind::BadPath),
         ("Read(!x)", Kind::BadPath),
+        ("Read({a,{b},c})", Kind::BadPath),
+        ("Read({a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b})", Kind::BadPath),
         ("WebFetch(example.com)", Kind::BadDomain),
         ("WebFetch(domain:)", Kind::BadDomain),
         ("Raed(x)", Kind::UnknownTool(UnknownTool::Unknown(Some("Read")))),
@@ -368,6 +372,8 @@ fn paths_match_as_in_a_gitignore_file() {
         ("Read(*.{ts,tsx})", "a/b.tsx", true),
         ("Read({src,lib}/{a,b}.rs)", "lib/b.rs", true),
         ("Read({src,lib}/{a,b}.rs)", "lib/c.rs", false),
+        ("Read({a,{b,c}}.rs)", "c.rs", true),
+        ("Read(users/{id}/*)", "users/{id}/x", true),
         ("Read(app/(group)/**)", "app/(group)/x", true),
         ("Read(//etc/**)", "/etc/hosts", true),
         ("Read(//etc/**)", "etc/hosts", false),
