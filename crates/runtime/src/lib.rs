@@ -1,1 +1,10 @@
-//! placeholder
+//! The runtime does: everything of a run that touches the world, in reading order.
+//!
+//! All the IO is here, and none of the ambience: no terminal, no command line, no home directory, no
+//! environment. Whatever of that is needed comes in as an argument.
+
+#![warn(missing_docs)]
+
+pub mod artifacts;
+pub mod tool;
+pub mod workspace;
