@@ -19,7 +19,7 @@ pub use self::directory::{Directory, Entry, EntryKind};
 use self::{beneath::Root, diagnosis::Diagnosis};
 pub(crate) use self::{
     diagnosis::reason,
-    walk::{Below, Hidden, has_plain_ignore_files, walk},
+    walk::{Below, Hidden, has_plain_ignore_files, walk, walk_error},
 };
 
 /// The longest path that is looked up; the kernel takes none longer.
@@ -81,6 +81,12 @@ pub enum PathError {
     /// A file was needed.
     #[error("{given} is a directory; use list_dir to see what is in it")]
     IsADirectory {
+        /// The path as given.
+        given: String,
+    },
+    /// A directory was needed.
+    #[error("{given} is a file, not a directory; use read_file")]
+    IsAFile {
         /// The path as given.
         given: String,
     },
@@ -291,9 +297,8 @@ impl Location {
     /// Opens the directory for listing.
     pub fn open_directory(&self) -> Result<Directory, PathError> {
         if self.kind == Kind::File {
-            return Err(PathError::NotADirectory {
+            return Err(PathError::IsAFile {
                 given: self.to_string(),
-                file: self.to_string(),
             });
         }
         self.root

@@ -20,7 +20,7 @@ use super::{
     Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, arguments::Arguments,
     catalogue::threads, file_filter::FileFilter, off_thread::in_turn,
 };
-use crate::workspace::{Below, Kind, Location, PathError, Workspace, walk};
+use crate::workspace::{Below, Kind, Location, PathError, Workspace, walk, walk_error};
 
 /// Finds files by name.
 #[derive(Debug)]
@@ -125,6 +125,7 @@ impl Request {
             return Ok(Found::default());
         }
         let below = Below::new(&self.base.absolute());
+        let below_root = Below::new(self.base.root_path());
         let found = Mutex::new(Found::default());
         walk(&self.base, self.filter.hidden())?
             .threads(threads())
@@ -140,7 +141,11 @@ impl Request {
                     }
                     match entry {
                         Ok(entry) => batch.add(&entry, below, &self.filter, workspace),
-                        Err(error) => batch.found.unread.push(error.to_string()),
+                        Err(error) => {
+                            let (path, reason) = walk_error(&error);
+                            let path = self.base.show(below_root.of(path));
+                            batch.found.unread.push(format!("{path}: {reason}"));
+                        }
                     }
                     WalkState::Continue
                 })

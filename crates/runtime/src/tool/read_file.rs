@@ -34,7 +34,7 @@ const DEFAULT_LINES: usize = 2000;
 /// How many bytes are shown at most.
 const MAX_BYTES: usize = 48 * 1024;
 /// How far the lines after those shown are counted, in bytes.
-const MAX_COUNTED: u64 = 64 << 20;
+const MAX_COUNTED: u64 = 16 << 20;
 
 /// Reads a file.
 #[derive(Debug)]

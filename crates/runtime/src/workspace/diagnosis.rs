@@ -52,11 +52,6 @@ impl Diagnosis<'_> {
         let Some((root, relative)) = self.workspace.root_of(&end.real) else {
             return Err(self.outside());
         };
-        if Errno::from_io_error(error) == Some(Errno::LOOP) {
-            return Err(PathError::Loop {
-                given: self.given(),
-            });
-        }
         if end.real.is_file() {
             return Err(PathError::NotADirectory {
                 given: self.given(),
@@ -64,7 +59,12 @@ impl Diagnosis<'_> {
             });
         }
         if let Ok(target) = fs::read_link(end.real.join(&end.missing)) {
-            return Err(self.broken_link(&end.real.join(&target), &target, links));
+            let resolved = end.real.join(&target);
+            return Err(if self.leads_out(&resolved, links) {
+                self.outside()
+            } else {
+                self.bad_link(&target, error)
+            });
         }
         if error.kind() != io::ErrorKind::NotFound {
             return Err(self.system(error));
@@ -79,7 +79,7 @@ impl Diagnosis<'_> {
             .iter()
             .filter(|name| shown(Path::new(name)) == missing);
         if let (Some(name), None) = (same.next(), same.next()) {
-            let meant = end.real.join(name).join(&end.rest);
+            let meant = end.completed(end.real.join(name));
             return fs::canonicalize(&meant).or_else(|error| match links.checked_sub(1) {
                 Some(links) => self.trace(&meant, &error, links),
                 None => Err(self.system(&error)),
@@ -88,7 +88,7 @@ impl Diagnosis<'_> {
         let names: Vec<String> = names.iter().map(|name| shown(Path::new(name))).collect();
         let sibling = nearest(&missing, names.iter().map(String::as_str)).map(|name| {
             let sibling = relative.join(name);
-            let whole = sibling.join(&end.rest);
+            let whole = end.completed(sibling.clone());
             root.show(if root.holds(&whole) { &whole } else { &sibling })
         });
         let mut near: Vec<String> = sibling.into_iter().collect();
@@ -103,18 +103,23 @@ impl Diagnosis<'_> {
         })
     }
 
-    /// A link to nothing: outside if that is where the nothing is.
-    fn broken_link(&self, resolved: &Path, target: &Path, links: usize) -> PathError {
-        let broken = PathError::BrokenLink {
-            given: self.given(),
-            target: shown(target),
-        };
+    /// Whether the end of a chain of links lies outside; then nothing else is said about it.
+    fn leads_out(&self, resolved: &Path, links: usize) -> bool {
         let (Some(links), Err(error)) = (links.checked_sub(1), fs::canonicalize(resolved)) else {
-            return broken;
+            return false;
         };
-        match self.trace(resolved, &error, links) {
-            Err(outside @ PathError::Outside { .. }) => outside,
-            _ => broken,
+        let traced = self.trace(resolved, &error, links);
+        matches!(traced, Err(PathError::Outside { .. }))
+    }
+
+    fn bad_link(&self, target: &Path, error: &io::Error) -> PathError {
+        let given = self.given();
+        if Errno::from_io_error(error) == Some(Errno::LOOP) {
+            return PathError::Loop { given };
+        }
+        PathError::BrokenLink {
+            given,
+            target: shown(target),
         }
     }
 
@@ -183,6 +188,15 @@ impl End {
                 rest: parts.as_path().to_owned(),
             })
         })
+    }
+
+    /// A path with what remains after the missing part.
+    fn completed(&self, path: PathBuf) -> PathBuf {
+        // Joining nothing would add a slash, which only a directory can bear.
+        if self.rest.as_os_str().is_empty() {
+            return path;
+        }
+        path.join(&self.rest)
     }
 }
 

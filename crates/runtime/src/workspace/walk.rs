@@ -8,10 +8,10 @@ use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt as _, path::Path};
 
 use ignore::{DirEntry, WalkBuilder};
 
-use super::{Location, PathError};
+use super::{Location, PathError, reason};
 
 /// The files whose rules a walk obeys.
-const IGNORE_FILES: [&str; 4] = [".gitignore", ".ignore", ".rgignore", ".git/info/exclude"];
+const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
 /// The longest ignore file that is read.
 const MAX_IGNORE_BYTES: u64 = 4 << 20;
 
@@ -57,7 +57,6 @@ pub(crate) fn walk(location: &Location, hidden: Hidden) -> Result<WalkBuilder, P
         .git_global(false)
         .require_git(false)
         .follow_links(false)
-        .add_custom_ignore_filename(".rgignore")
         .current_dir(&base)
         .filter_entry(is_walked);
     Ok(builder)
@@ -78,4 +77,20 @@ pub(crate) fn has_plain_ignore_files(directory: &Path) -> bool {
             metadata.is_dir() || (metadata.is_file() && metadata.len() <= MAX_IGNORE_BYTES)
         })
     })
+}
+
+/// What an error of a walk is about, and the system's reason.
+pub(crate) fn walk_error(error: &ignore::Error) -> (&Path, String) {
+    let reason = error.io_error().map_or_else(|| error.to_string(), reason);
+    (path_in(error), reason)
+}
+
+fn path_in(error: &ignore::Error) -> &Path {
+    match error {
+        ignore::Error::WithPath { path, .. } => path,
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
+            path_in(err)
+        }
+        _ => Path::new(""),
+    }
 }

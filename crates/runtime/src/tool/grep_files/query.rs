@@ -121,7 +121,7 @@ impl Reading {
         if multiline {
             let matcher = self.build(pattern, LineMode::DotAll);
             return Ok((
-                matcher.map_err(|error| self.refuse(&error))?,
+                matcher.map_err(|error| self.refuse(pattern, &error))?,
                 LineMode::DotAll,
             ));
         }
@@ -135,7 +135,7 @@ impl Reading {
         {
             return Ok((matcher, LineMode::Multiple));
         }
-        Err(self.refuse(&single))
+        Err(self.refuse(pattern, &single))
     }
 
     fn build(self, pattern: &str, lines: LineMode) -> Result<RegexMatcher, grep_regex::Error> {
@@ -151,13 +151,17 @@ impl Reading {
         builder.build(pattern)
     }
 
-    fn refuse(self, error: &grep_regex::Error) -> ToolOutput {
-        let advice = if self.fixed_strings {
-            ""
-        } else {
-            "\nTo search for the text itself, set fixed_strings=true."
-        };
-        ToolOutput::error(format!("invalid pattern: {error}{advice}"))
+    fn refuse(self, pattern: &str, error: &grep_regex::Error) -> ToolOutput {
+        if self.fixed_strings {
+            return ToolOutput::error(format!("invalid pattern: {error}"));
+        }
+        // The matcher wraps the pattern before it reads it; the parser alone knows the right place.
+        let reason = regex_syntax::parse(pattern)
+            .err()
+            .map_or_else(|| error.to_string(), |error| error.to_string());
+        ToolOutput::error(format!(
+            "invalid pattern: {reason}\nTo search for the text itself, set fixed_strings=true."
+        ))
     }
 }
 

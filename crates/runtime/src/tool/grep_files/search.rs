@@ -21,7 +21,7 @@ use super::{
     query::{LineMode, Mode, Query},
     ranking::{Found, Ranking},
 };
-use crate::workspace::{Below, Kind, PathError, reason, walk};
+use crate::workspace::{Below, Kind, PathError, reason, walk, walk_error};
 
 /// The most memory for one line, or for one file if matches may span lines.
 const MAX_HEAP: usize = 64 << 20;
@@ -78,8 +78,9 @@ impl<'a> Search<'a> {
                 match entry {
                     Ok(entry) => self.visit(&entry, below_base, below_root, &mut searcher),
                     Err(error) => {
-                        self.ranking()
-                            .add_unread(path_in(&error).into(), error.to_string());
+                        let (path, reason) = walk_error(&error);
+                        let path = below_root.of(path).to_owned();
+                        self.ranking().add_unread(path, reason);
                         WalkState::Continue
                     }
                 }
@@ -163,16 +164,5 @@ impl Read for Stoppable<'_> {
             return Err(io::Error::other("cancelled"));
         }
         self.file.read(buffer)
-    }
-}
-
-/// The path that an error of the walk is about.
-fn path_in(error: &ignore::Error) -> &Path {
-    match error {
-        ignore::Error::WithPath { path, .. } => path,
-        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
-            path_in(err)
-        }
-        _ => Path::new(""),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
+use memchr::{memchr, memchr_iter};
 use tokio_util::sync::CancellationToken;
 
 /// How many bytes of a line are kept.
@@ -60,16 +61,19 @@ impl<'s, R: Read> Lines<'s, R> {
     pub(super) fn count_rest(&mut self, most_bytes: u64) -> io::Result<Option<usize>> {
         let mut lines = 0;
         let mut bytes = 0;
-        loop {
-            match self.reader.skip_until(b'\n')? {
-                0 => return Ok(Some(lines)),
-                skipped => bytes += skipped as u64,
-            }
-            lines += 1;
-            if bytes > most_bytes {
-                return Ok(None);
-            }
+        let mut ends_in_line = false;
+        while bytes <= most_bytes {
+            let buffer = self.reader.fill_buf()?;
+            let Some(last) = buffer.last() else {
+                return Ok(Some(lines + usize::from(ends_in_line)));
+            };
+            ends_in_line = *last != b'\n';
+            lines += memchr_iter(b'\n', buffer).count();
+            let used = buffer.len();
+            bytes += used as u64;
+            self.reader.consume(used);
         }
+        Ok(None)
     }
 
     /// The next line, or `None` at the end.
@@ -91,9 +95,12 @@ impl<'s, R: Read> Lines<'s, R> {
         let whole = whole_characters(&kept, MAX_LINE);
         let dropped = kept.len() - whole;
         kept.truncate(whole);
-        let binary = kept.contains(&0);
         // Binary data ends the reading: there is no use in looking for the end of its line.
-        let rest = if binary { 0 } else { self.skip_line()? };
+        let rest = if kept.contains(&0) {
+            0
+        } else {
+            self.skip_line()?
+        };
         Ok(Some(Line {
             kept,
             left_out: rest + dropped as u64,
@@ -105,7 +112,7 @@ impl<'s, R: Read> Lines<'s, R> {
         let mut length = 0;
         loop {
             let buffer = self.reader.fill_buf()?;
-            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let end = memchr(b'\n', buffer);
             let used = end.map_or(buffer.len(), |end| end + 1);
             length += end.unwrap_or(used) as u64;
             let finished = end.is_some() || used == 0;

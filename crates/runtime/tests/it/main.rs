@@ -1,0 +1,4 @@
+//! What the runtime promises, tested through its public face.
+
+#[cfg(test)]
+mod tools;
