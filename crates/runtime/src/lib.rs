@@ -1,9 +1,14 @@
-//! The runtime does: all IO, and nothing of the terminal, the command line or the home directory.
+//! The runtime does: everything of a run that touches the world, in reading order.
 //!
-//! Whatever it needs to know of the machine (folders, environment, settings) comes in as a value.
+//! All the IO is here, and none of the ambience: no terminal, no command line, no home directory, no
+//! environment. Whatever of that is needed comes in as an argument.
 
 #![warn(missing_docs)]
 
 pub mod builtin;
 pub mod discovery;
 pub mod trust;
+
+pub mod artifacts;
+pub mod tool;
+pub mod workspace;

@@ -1,7 +1,9 @@
-//! The runtime's integration tests, in one binary.
+//! What the runtime promises, tested through its public face, in one binary.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod discovery;
+#[cfg(test)]
+mod tools;
 mod trust;
 mod watch;

@@ -1,0 +1,138 @@
+//! Artifacts: what was too long for the model, kept whole on disk, and the bound that decides it.
+//!
+//! Invariant: nothing is cut in silence. A cut says how much is missing and where the whole text is.
+
+use std::{
+    fs::{DirBuilder, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use crate::{
+    tool::{ToolOutput, wording::count},
+    workspace::{reason, shown},
+};
+
+/// The directory that whole texts are kept in; it is made when the first one is.
+#[derive(Debug)]
+pub struct Artifacts {
+    directory: PathBuf,
+    next: AtomicU32,
+}
+
+/// How much text a model is given at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    /// The most bytes.
+    pub bytes: usize,
+    /// The most lines.
+    pub lines: usize,
+}
+
+impl Artifacts {
+    /// Artifacts in a directory, which need not exist.
+    pub fn new(directory: PathBuf) -> Self {
+        Self { directory, next: AtomicU32::new(1) }
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Keeps a text and says where. This writes to disk: call it where blocking is allowed.
+    pub fn keep(&self, stem: &str, text: &str) -> io::Result<PathBuf> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let path = self.directory.join(format!("{stem}-{number}.txt"));
+            // Another process may number in the same directory.
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+                Ok(mut file) => {
+                    file.write_all(text.as_bytes())?;
+                    return Ok(path);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Keeps a text, and says it in the words that a cut ends with.
+    pub(crate) fn keep_and_tell(&self, stem: &str, text: &str) -> (String, Option<PathBuf>) {
+        match self.keep(stem, text) {
+            Ok(path) => (format!("full text: {}", shown(&path)), Some(path)),
+            Err(error) => {
+                let reason = reason(&error);
+                (format!("the full text could not be kept: {reason}"), None)
+            }
+        }
+    }
+}
+
+impl Bound {
+    /// What a tool's answer may hold unless the tool says otherwise.
+    pub const DEFAULT: Self = Self { bytes: 30 * 1024, lines: 1000 };
+
+    /// The text itself if it is short enough; else its head and tail, the cut named, and the whole
+    /// kept as an artifact.
+    pub fn apply(self, text: String, stem: &str, artifacts: &Artifacts) -> ToolOutput {
+        let lines = text.lines().count();
+        if text.len() <= self.bytes && lines <= self.lines {
+            return ToolOutput::text(text);
+        }
+        let head = self.half(text.lines(), first_bytes);
+        let tail = self.half(text.lines().rev(), last_bytes);
+        let shown_lines = head.len() + tail.len();
+        let shown_bytes: usize = head.iter().chain(&tail).map(|line| line.len() + 1).sum();
+        let (where_kept, artifact) = artifacts.keep_and_tell(stem, &text);
+        let mut parts = head;
+        let cut = format!(
+            "[… {} ({}) left out; {where_kept} …]",
+            count(lines.saturating_sub(shown_lines), "line"),
+            count(text.len().saturating_sub(shown_bytes), "byte"),
+        );
+        parts.push(&cut);
+        parts.extend(tail.iter().rev());
+        ToolOutput {
+            text: parts.join("\n"),
+            is_error: false,
+            artifacts: artifact.into_iter().collect(),
+        }
+    }
+
+    /// As many lines as half the bound holds; of a line longer than that, a part.
+    fn half<'t>(
+        self,
+        lines: impl Iterator<Item = &'t str>,
+        part: fn(&'t str, usize) -> &'t str,
+    ) -> Vec<&'t str> {
+        let mut left = self.bytes / 2;
+        let mut taken = Vec::new();
+        for line in lines.take(self.lines / 2) {
+            if line.len() < left {
+                left -= line.len() + 1;
+                taken.push(line);
+                continue;
+            }
+            if taken.is_empty() {
+                taken.push(part(line, left));
+            }
+            break;
+        }
+        taken
+    }
+}
+
+/// The beginning of a text, at most so many bytes, in whole characters.
+pub(crate) fn first_bytes(text: &str, most: usize) -> &str {
+    text.get(..text.floor_char_boundary(most)).unwrap_or(text)
+}
+
+/// The end of a text, at most so many bytes, in whole characters.
+fn last_bytes(text: &str, most: usize) -> &str {
+    let from = text.ceil_char_boundary(text.len().saturating_sub(most));
+    text.get(from..).unwrap_or(text)
+}

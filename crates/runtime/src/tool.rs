@@ -1,0 +1,100 @@
+//! Tools: what a model may ask the world for.
+//!
+//! Invariant: a tool's failure is text for the model, never an error of the program. A tool learns
+//! of the world through its context alone.
+
+mod arguments;
+pub mod catalogue;
+mod file_filter;
+mod glob_files;
+mod grep_files;
+mod list_dir;
+mod off_thread;
+mod read_file;
+pub(crate) mod wording;
+
+use std::{borrow::Cow, fmt, path::PathBuf, pin::Pin, sync::Arc};
+
+use attache_kernel::tool_name::ToolName;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    artifacts::Artifacts,
+    workspace::{PathError, Workspace},
+};
+
+/// Something a model can call.
+pub trait Tool: fmt::Debug + Send + Sync {
+    /// What the model is told about it.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Whether a call can change anything.
+    fn effect(&self) -> Effect;
+
+    /// Does what the arguments ask for. Dropping the future, or the context's token, stops it.
+    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a>;
+}
+
+/// A call under way.
+pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = ToolOutput> + Send + 'a>>;
+
+/// What a model is told about a tool. Every byte of it is paid for on every turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: ToolName,
+    /// What it does, in prose.
+    pub description: Cow<'static, str>,
+    /// The JSON Schema of its arguments.
+    pub parameters: Value,
+}
+
+/// Whether a call can change anything: read-only calls of a turn run side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// It changes nothing.
+    ReadOnly,
+    /// It may change something.
+    Mutating,
+}
+
+/// What a call may touch.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// Where it works.
+    pub workspace: Arc<Workspace>,
+    /// Tells it to stop.
+    pub cancel: CancellationToken,
+    /// Where it keeps what is too long to be shown.
+    pub artifacts: Arc<Artifacts>,
+}
+
+/// What a call answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// The text for the model.
+    pub text: String,
+    /// Whether the tool failed.
+    pub is_error: bool,
+    /// Files that hold more of the answer.
+    pub artifacts: Vec<PathBuf>,
+}
+
+impl ToolOutput {
+    /// An answer.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: false, artifacts: Vec::new() }
+    }
+
+    /// A failure.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { is_error: true, ..Self::text(text) }
+    }
+}
+
+impl From<PathError> for ToolOutput {
+    fn from(error: PathError) -> Self {
+        Self::error(error.to_string())
+    }
+}

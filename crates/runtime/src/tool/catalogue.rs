@@ -1,0 +1,28 @@
+//! The built-in tools: the one place where they are registered.
+//!
+//! A tool is a file, its `.md`, and a line here.
+
+use std::{sync::Arc, thread::available_parallelism};
+
+use tokio::sync::Semaphore;
+
+use super::{
+    Tool, glob_files::GlobFiles, grep_files::GrepFiles, list_dir::ListDir, read_file::ReadFile,
+};
+
+/// Every built-in tool. Make them once and share them: the searches among them take turns, so that a
+/// thousand agents that search at once do not start thousands of threads.
+pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
+    let turns = Arc::new(Semaphore::new(threads()));
+    vec![
+        Arc::new(ReadFile::new()),
+        Arc::new(ListDir::new()),
+        Arc::new(GlobFiles::new(Arc::clone(&turns))),
+        Arc::new(GrepFiles::new(turns)),
+    ]
+}
+
+/// How many threads one search uses.
+pub(super) fn threads() -> usize {
+    available_parallelism().map_or(1, usize::from).min(12)
+}

@@ -1,0 +1,222 @@
+//! `glob_files`: the paths of the files that a glob matches, in the order of their paths.
+//!
+//! The walk is parallel and its result is sorted, so that the same tree gives the same answer.
+
+mod report;
+
+use std::{
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use attache_kernel::tool_name::BuiltinTool;
+use ignore::{DirEntry, WalkState};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, arguments::Arguments,
+    catalogue::threads, file_filter::FileFilter, off_thread::in_turn,
+};
+use crate::workspace::{Below, Kind, Location, PathError, Workspace, walk, walk_error};
+
+/// Finds files by name.
+#[derive(Debug)]
+pub(super) struct GlobFiles {
+    spec: ToolSpec,
+    turns: Arc<Semaphore>,
+}
+
+/// What is looked for, and where.
+#[derive(Debug)]
+struct Request {
+    pattern: String,
+    /// The directory that the pattern's plain beginning leads to.
+    base: Location,
+    filter: FileFilter,
+}
+
+/// A path below the base, with NUL for `/`: as bytes these sort in the order of a tree.
+type Key = Box<[u8]>;
+
+/// What a walk found.
+#[derive(Debug, Default)]
+struct Found {
+    files: Vec<Key>,
+    unread: Vec<String>,
+}
+
+impl GlobFiles {
+    pub(super) fn new(turns: Arc<Semaphore>) -> Self {
+        Self {
+            spec: ToolSpec {
+                name: BuiltinTool::GlobFiles.into(),
+                description: include_str!("glob_files.md").trim_ascii().into(),
+                parameters: json!({
+                    "type": "object",
+                    "properties": {
+                        "pattern": {"type": "string"},
+                        "path": {"type": "string"},
+                    },
+                    "required": ["pattern"],
+                }),
+            },
+            turns,
+        }
+    }
+}
+
+impl Tool for GlobFiles {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::ReadOnly
+    }
+
+    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+        let workspace = context.workspace.clone();
+        let artifacts = context.artifacts.clone();
+        Box::pin(in_turn(&self.turns, &context.cancel, move |stop| {
+            let request = Request::new(arguments, &workspace)?;
+            let found = request.search(&workspace, stop)?;
+            Ok(request.report(found, &artifacts))
+        }))
+    }
+}
+
+impl Request {
+    fn new(arguments: Value, workspace: &Workspace) -> Result<Self, ToolOutput> {
+        let mut arguments = Arguments::new(arguments)?;
+        let pattern = arguments.required_text("pattern")?;
+        let path = arguments.text("path")?;
+        arguments.finish()?;
+        let pattern = pattern.trim().to_owned();
+        let (prefix, glob) = split_prefix(&pattern);
+        let filter = FileFilter::of_glob(glob, !pattern.contains('/'))?;
+        let start = match &path {
+            Some(path) => workspace.resolve(path)?,
+            None => workspace.top(),
+        };
+        if start.kind() == Kind::File {
+            let message = format!("path must be a directory; {start} is a file");
+            return Err(ToolOutput::error(message));
+        }
+        let base = if prefix.is_empty() {
+            start
+        } else {
+            let below = Path::new(path.as_deref().unwrap_or_default()).join(prefix);
+            workspace
+                .resolve(&below.to_string_lossy())
+                .map_err(|error| no_such_prefix(&pattern, error))?
+        };
+        Ok(Self { pattern, base, filter })
+    }
+
+    fn search(&self, workspace: &Workspace, stop: &CancellationToken) -> Result<Found, PathError> {
+        if self.base.kind() == Kind::File {
+            return Ok(Found::default());
+        }
+        let below = Below::new(&self.base.absolute());
+        let below_root = Below::new(self.base.root_path());
+        let found = Mutex::new(Found::default());
+        walk(&self.base, self.filter.hidden())?.threads(threads()).build_parallel().run(|| {
+            let mut batch = Batch { found: Found::default(), all: &found };
+            Box::new(move |entry| {
+                if stop.is_cancelled() {
+                    return WalkState::Quit;
+                }
+                match entry {
+                    Ok(entry) => batch.add(&entry, below, &self.filter, workspace),
+                    Err(error) => {
+                        let (path, reason) = walk_error(&error);
+                        let path = self.base.show(below_root.of(path));
+                        batch.found.unread.push(format!("{path}: {reason}"));
+                    }
+                }
+                WalkState::Continue
+            })
+        });
+        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What one thread of a walk found; it is handed in when the thread is done.
+struct Batch<'a> {
+    found: Found,
+    all: &'a Mutex<Found>,
+}
+
+impl Batch<'_> {
+    fn add(&mut self, entry: &DirEntry, below: Below, filter: &FileFilter, workspace: &Workspace) {
+        let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir()) else {
+            return;
+        };
+        let relative = below.of(entry.path());
+        // A link counts as the file it leads to, if it leads to one that may be read.
+        if filter.chooses(relative)
+            && (kind.is_file() || (kind.is_symlink() && workspace.leads_to_file(entry.path())))
+        {
+            let mut key: Key = relative.as_os_str().as_bytes().into();
+            for byte in key.iter_mut().filter(|byte| **byte == b'/') {
+                *byte = 0;
+            }
+            self.found.files.push(key);
+        }
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.files.append(&mut self.found.files);
+        all.unread.append(&mut self.found.unread);
+    }
+}
+
+/// Parts a pattern: the directories it names plainly, and the glob from there on. The walk starts at
+/// those directories, which may be absolute or lead upwards: the workspace judges them.
+fn split_prefix(pattern: &str) -> (&str, &str) {
+    let special = pattern.find(['*', '?', '[', ']', '{', '}', '!', '\\']).unwrap_or(pattern.len());
+    let plain = pattern.get(..special).unwrap_or_default();
+    // A slash at the very end belongs to the glob: `a/b/` means all that is in `b`.
+    let inner = if special == pattern.len() { plain.trim_end_matches('/') } else { plain };
+    inner.rfind('/').and_then(|slash| pattern.split_at_checked(slash + 1)).unwrap_or(("", pattern))
+}
+
+/// A pattern whose plain part is not there matches nothing; outside the workspace it is refused.
+fn no_such_prefix(pattern: &str, error: PathError) -> ToolOutput {
+    match error {
+        PathError::NotFound { .. } | PathError::NotADirectory { .. } => {
+            ToolOutput::text(format!("no files match {pattern}: {error}"))
+        }
+        error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_starts_where_it_stops_being_plain() {
+        for (pattern, prefix, glob) in [
+            ("*.rs", "", "*.rs"),
+            ("a/b/*.rs", "a/b/", "*.rs"),
+            ("a/b*/c.rs", "a/", "b*/c.rs"),
+            ("a/b/c.rs", "a/b/", "c.rs"),
+            ("a/b/", "a/", "b/"),
+            ("a/", "", "a/"),
+            ("c.rs", "", "c.rs"),
+            ("/a/**", "/a/", "**"),
+            ("/a", "/", "a"),
+            ("../{x,y}", "../", "{x,y}"),
+            ("{a/b,c}/d", "", "{a/b,c}/d"),
+        ] {
+            assert_eq!(split_prefix(pattern), (prefix, glob), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What a model is told about a search: rows by path, and in brackets what was left out.
+
+use super::{
+    super::{
+        ToolOutput,
+        wording::{count, grouped},
+    },
+    hits::{Hits, Line},
+    query::{Mode, Query},
+    ranking::Found,
+};
+use crate::artifacts::{Artifacts, Bound, first_bytes};
+
+/// How many files that could not be read are named.
+const MAX_UNREAD: usize = 3;
+
+pub(super) fn report(query: &Query, found: &Found, artifacts: &Artifacts) -> ToolOutput {
+    let mut report = Report { text: String::new(), left: query.limit };
+    let mut is_cut = false;
+    for (path, hits) in &found.files {
+        if report.left == 0 {
+            is_cut = true;
+            break;
+        }
+        let path = query.base.show(path);
+        match query.mode {
+            Mode::Content => is_cut |= report.content(&path, hits),
+            Mode::Files => report.row(&path),
+            Mode::Count => report.row(&format!("{path}:{}", hits.count)),
+        }
+    }
+    let text = report.text.trim_end().to_owned();
+    let remarks = remarks(query, found, is_cut);
+    let mut output = Bound::DEFAULT.apply(text, "grep_files", artifacts);
+    if found.files.is_empty() {
+        output.text = nothing(query, found);
+    }
+    if !remarks.is_empty() {
+        output.text = format!("{}\n[{}]", output.text, remarks.join("; "));
+    }
+    output
+}
+
+/// An answer being written.
+struct Report {
+    text: String,
+    /// How many rows it may still take.
+    left: usize,
+}
+
+impl Report {
+    fn row(&mut self, row: &str) {
+        self.text.push_str(row);
+        self.text.push('\n');
+        self.left -= 1;
+    }
+
+    /// The lines of one file under its path. Returns whether some were left out.
+    fn content(&mut self, path: &str, hits: &Hits) -> bool {
+        if hits.is_binary {
+            self.row(&format!("{path}: binary file matches"));
+            return false;
+        }
+        self.text.push_str(path);
+        self.text.push('\n');
+        let is_cut = hits.rows > self.left;
+        for line in &hits.lines {
+            if is_cut && self.left == 0 {
+                break;
+            }
+            match line {
+                Line::Match(number, text) => self.row(&format!("{number}:{text}")),
+                Line::Context(number, text) => self.aside(&format!("{number}-{text}")),
+                Line::Cut(lines) => {
+                    let lines = count(*lines, "more line");
+                    self.aside(&format!("… {lines} of this match"));
+                }
+                Line::Break => self.aside("--"),
+            }
+        }
+        self.text.push('\n');
+        is_cut
+    }
+
+    /// A line that takes up no row.
+    fn aside(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+}
+
+/// What the reader must know beyond the rows.
+fn remarks(query: &Query, found: &Found, is_cut: bool) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if is_cut {
+        let noun = match query.mode {
+            Mode::Content => "matching line",
+            Mode::Files | Mode::Count => "file",
+        };
+        let first = count(query.limit, noun);
+        remarks
+            .push(format!("first {first}, there are more: narrow the search or raise head_limit"));
+    }
+    for (path, reason) in found.unread.iter().take(MAX_UNREAD) {
+        remarks.push(format!("{} not searched: {reason}", query.base.show(path)));
+    }
+    if let more @ 1.. = found.unread.len().saturating_sub(MAX_UNREAD) {
+        remarks.push(format!("{} not searched", count(more, "more file")));
+    }
+    remarks
+}
+
+fn nothing(query: &Query, found: &Found) -> String {
+    let pattern = first_bytes(&query.pattern, 200);
+    let searched = grouped(found.searched as u64);
+    format!(
+        "no matches for {pattern} in {} ({searched} files searched; hidden and git-ignored ones are not)",
+        query.base
+    )
+}

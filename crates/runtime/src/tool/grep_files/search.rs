@@ -1,0 +1,163 @@
+//! The search itself: a parallel walk, and in each file ripgrep's searcher.
+//!
+//! Every file is opened beneath the root's own handle, whatever the walk believed it to be.
+
+use std::{
+    io::{self, Read},
+    path::Path,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use ignore::{DirEntry, WalkState};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    super::catalogue::threads,
+    hits::HitSink,
+    query::{LineMode, Mode, Query},
+    ranking::{Found, Ranking},
+};
+use crate::workspace::{Below, Kind, PathError, reason, walk, walk_error};
+
+/// The most memory for one line, or for one file if matches may span lines.
+const MAX_HEAP: usize = 64 << 20;
+
+/// A search under way.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    query: &'a Query,
+    stop: &'a CancellationToken,
+    ranking: Mutex<Ranking>,
+    /// Set once the ranking is full, so that the lock is not needed before.
+    is_full: AtomicBool,
+    searched: AtomicUsize,
+}
+
+impl<'a> Search<'a> {
+    /// Searches, on this thread and others, until done or told to stop.
+    pub(super) fn run(query: &'a Query, stop: &'a CancellationToken) -> Result<Found, PathError> {
+        let search = Self {
+            query,
+            stop,
+            ranking: Mutex::new(Ranking::new(query.limit)),
+            is_full: AtomicBool::new(false),
+            searched: AtomicUsize::new(0),
+        };
+        match query.base.kind() {
+            Kind::File => {
+                let mut searcher = search.searcher(BinaryDetection::convert(0));
+                search.search(query.base.relative(), &mut searcher);
+            }
+            Kind::Directory => search.walk()?,
+        }
+        let searched = search.searched.into_inner();
+        let ranking = search.ranking.into_inner();
+        Ok(ranking.unwrap_or_else(PoisonError::into_inner).finish(searched))
+    }
+
+    fn walk(&self) -> Result<(), PathError> {
+        let base = &self.query.base;
+        let below_base = Below::new(&base.absolute());
+        let below_root = Below::new(base.root_path());
+        let mut walker = walk(base, self.query.hidden())?;
+        if let Some(types) = &self.query.types {
+            walker.types(types.clone());
+        }
+        walker.threads(threads()).build_parallel().run(|| {
+            let mut searcher = self.searcher(BinaryDetection::quit(0));
+            Box::new(move |entry| {
+                if self.stop.is_cancelled() {
+                    return WalkState::Quit;
+                }
+                match entry {
+                    Ok(entry) => self.visit(&entry, below_base, below_root, &mut searcher),
+                    Err(error) => {
+                        let (path, reason) = walk_error(&error);
+                        let path = below_root.of(path).to_owned();
+                        self.ranking().add_unread(path, reason);
+                        WalkState::Continue
+                    }
+                }
+            })
+        });
+        Ok(())
+    }
+
+    fn visit(
+        &self,
+        entry: &DirEntry,
+        below_base: Below,
+        below_root: Below,
+        searcher: &mut Searcher,
+    ) -> WalkState {
+        let path = below_root.of(entry.path());
+        if self.is_full.load(Ordering::Relaxed) && self.ranking().is_beyond(path) {
+            // All that is in a directory comes after it.
+            return WalkState::Skip;
+        }
+        let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+        let is_chosen = self.query.filter.as_ref().is_none_or(|filter| {
+            filter.chooses(below_base.of(entry.path())) || filter.chooses(path)
+        });
+        if is_file && is_chosen {
+            self.search(path, searcher);
+        }
+        WalkState::Continue
+    }
+
+    /// Searches one file, given by its path below the root.
+    fn search(&self, path: &Path, searcher: &mut Searcher) {
+        self.searched.fetch_add(1, Ordering::Relaxed);
+        let mut sink = HitSink::new(self.query);
+        let outcome = self.query.base.open_below_root(path).and_then(|file| {
+            let file = Stoppable { file, stop: self.stop };
+            searcher.search_reader(&self.query.matcher, file, &mut sink)
+        });
+        if sink.hits.rows == 0 && outcome.is_ok() {
+            return;
+        }
+        let mut ranking = self.ranking();
+        if let Err(error) = outcome {
+            ranking.add_unread(path.to_owned(), reason(&error));
+        }
+        if sink.hits.rows > 0 {
+            ranking.add(path.to_owned(), sink.hits);
+            self.is_full.store(ranking.is_full(), Ordering::Relaxed);
+        }
+    }
+
+    fn searcher(&self, binary: BinaryDetection) -> Searcher {
+        let content = self.query.mode == Mode::Content;
+        SearcherBuilder::new()
+            .line_number(content)
+            .before_context(if content { self.query.before } else { 0 })
+            .after_context(if content { self.query.after } else { 0 })
+            .multi_line(self.query.lines != LineMode::Single)
+            .heap_limit(Some(MAX_HEAP))
+            .binary_detection(binary)
+            .build()
+    }
+
+    fn ranking(&self) -> MutexGuard<'_, Ranking> {
+        self.ranking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A file that fails to read on once it is told to stop.
+struct Stoppable<'s> {
+    file: std::fs::File,
+    stop: &'s CancellationToken,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_cancelled() {
+            return Err(io::Error::other("cancelled"));
+        }
+        self.file.read(buffer)
+    }
+}

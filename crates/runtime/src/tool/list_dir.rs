@@ -1,0 +1,101 @@
+//! `list_dir`: what is in a directory, as a tree.
+//!
+//! The tree is read from the directories' own handles and follows no link, so that it never shows
+//! what lies outside. What `.gitignore` names is left out and counted.
+
+mod tree;
+
+use attache_kernel::tool_name::BuiltinTool;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use self::tree::Tree;
+use super::{
+    Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, arguments::Arguments,
+    off_thread::off_thread, wording::count,
+};
+use crate::{artifacts::Artifacts, workspace::Workspace};
+
+/// How deep it goes unless asked otherwise.
+const DEFAULT_DEPTH: usize = 1;
+/// How deep it goes at most.
+const MAX_DEPTH: usize = 16;
+/// How many entries are shown at most.
+const MAX_SHOWN: usize = 500;
+
+/// Lists a directory.
+#[derive(Debug)]
+pub(super) struct ListDir {
+    spec: ToolSpec,
+}
+
+impl ListDir {
+    pub(super) fn new() -> Self {
+        Self {
+            spec: ToolSpec {
+                name: BuiltinTool::ListDir.into(),
+                description: include_str!("list_dir.md").trim_ascii().into(),
+                parameters: json!({
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string"},
+                        "depth": {"type": "integer"},
+                    },
+                }),
+            },
+        }
+    }
+}
+
+impl Tool for ListDir {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::ReadOnly
+    }
+
+    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+        let workspace = context.workspace.clone();
+        let artifacts = context.artifacts.clone();
+        Box::pin(off_thread(&context.cancel, move |stop| {
+            list(arguments, &workspace, &artifacts, stop)
+        }))
+    }
+}
+
+fn list(
+    arguments: Value,
+    workspace: &Workspace,
+    artifacts: &Artifacts,
+    stop: &CancellationToken,
+) -> Result<ToolOutput, ToolOutput> {
+    let mut arguments = Arguments::new(arguments)?;
+    let path = arguments.text("path")?;
+    let depth = arguments.number("depth")?.unwrap_or(DEFAULT_DEPTH);
+    arguments.finish()?;
+    let location = match path {
+        Some(path) => workspace.resolve(&path)?,
+        None => workspace.top(),
+    };
+    let tree = Tree::read(&location, depth.clamp(1, MAX_DEPTH), stop)?;
+    let total = tree.len();
+    let mut remarks = Vec::new();
+    let mut kept = Vec::new();
+    let mut text = tree.render(MAX_SHOWN);
+    if total == 0 {
+        text = format!("{location} is empty");
+    }
+    if total > MAX_SHOWN {
+        let (where_kept, artifact) = artifacts.keep_and_tell("list_dir", &tree.render(total));
+        let shown = MAX_SHOWN;
+        remarks.push(format!("{shown} of {} shown; {where_kept}", count(total, "entry")));
+        kept.extend(artifact);
+    }
+    remarks.extend(tree.remarks());
+    if !remarks.is_empty() {
+        text = format!("{text}\n[{}]", remarks.join("; "));
+    }
+    Ok(ToolOutput { text, is_error: false, artifacts: kept })
+}

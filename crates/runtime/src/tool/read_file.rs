@@ -1,0 +1,235 @@
+//! `read_file`: the lines of a text file, numbered.
+//!
+//! The file is streamed: what is shown is bounded, whatever the file's size and the length of its
+//! lines. What was left out is said, and how to read on. The file itself is the full text, so no
+//! artifact is kept.
+
+mod content;
+mod lines;
+
+use std::{
+    fs::File,
+    io::{self, Seek as _},
+};
+
+use attache_kernel::tool_name::BuiltinTool;
+use encoding_rs_io::DecodeReaderBytesBuilder;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    content::Content,
+    lines::{Line, Lines},
+};
+use super::{
+    Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    arguments::{ArgumentError, Arguments},
+    off_thread::off_thread,
+    wording::{count, grouped, size},
+};
+use crate::workspace::{Location, reason};
+
+/// How many lines are shown unless asked otherwise.
+const DEFAULT_LINES: usize = 2000;
+/// How many bytes are shown at most.
+const MAX_BYTES: usize = 48 * 1024;
+/// How far the lines after those shown are counted, in bytes.
+const MAX_COUNTED: u64 = 16 << 20;
+
+/// Reads a file.
+#[derive(Debug)]
+pub(super) struct ReadFile {
+    spec: ToolSpec,
+}
+
+struct Request {
+    path: String,
+    offset: usize,
+    limit: usize,
+}
+
+impl ReadFile {
+    pub(super) fn new() -> Self {
+        Self {
+            spec: ToolSpec {
+                name: BuiltinTool::ReadFile.into(),
+                description: include_str!("read_file.md").trim_ascii().into(),
+                parameters: json!({
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string"},
+                        "offset": {"type": "integer"},
+                        "limit": {"type": "integer"},
+                    },
+                    "required": ["path"],
+                }),
+            },
+        }
+    }
+}
+
+impl Tool for ReadFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::ReadOnly
+    }
+
+    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+        let workspace = context.workspace.clone();
+        Box::pin(off_thread(&context.cancel, move |stop| {
+            let request = Request::new(arguments)?;
+            let location = workspace.resolve(&request.path)?;
+            let file = location.open_file()?;
+            request
+                .read(&location, file, stop)
+                .map_err(|error| ToolOutput::error(format!("{location}: {}", reason(&error))))
+        }))
+    }
+}
+
+impl Request {
+    fn new(arguments: Value) -> Result<Self, ArgumentError> {
+        let mut arguments = Arguments::new(arguments)?;
+        let request = Self {
+            path: arguments.required_text("path")?,
+            // Counting from zero is a slip that can only mean the first line.
+            offset: arguments.number("offset")?.unwrap_or(1).max(1),
+            limit: arguments.number("limit")?.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LINES),
+        };
+        arguments.finish()?;
+        Ok(request)
+    }
+
+    fn read(
+        &self,
+        location: &Location,
+        mut file: File,
+        stop: &CancellationToken,
+    ) -> io::Result<ToolOutput> {
+        let bytes = file.metadata()?.len();
+        match content::sniff(&mut file)? {
+            Content::Empty => return Ok(ToolOutput::text(format!("{location} is empty"))),
+            Content::Binary(kind) => {
+                return Ok(ToolOutput::text(format!(
+                    "{location} is {kind} ({}); its content is not shown",
+                    size(bytes)
+                )));
+            }
+            Content::Text => file.rewind()?,
+        }
+        // UTF-16 with a byte order mark becomes UTF-8; everything else passes as it is.
+        let decoded = DecodeReaderBytesBuilder::new()
+            .bom_sniffing(true)
+            .strip_bom(true)
+            .utf8_passthru(true)
+            .build(file);
+        self.show(location, Lines::new(decoded, stop))
+    }
+
+    fn show<R: io::Read>(
+        &self,
+        location: &Location,
+        mut lines: Lines<'_, R>,
+    ) -> io::Result<ToolOutput> {
+        let skipped = lines.skip(self.offset - 1)?;
+        let at_end = lines.is_at_end()?;
+        if at_end && self.offset == 1 {
+            return Ok(ToolOutput::text(format!("{location} is empty")));
+        }
+        if at_end {
+            return Ok(ToolOutput::error(format!(
+                "offset {} is past the end: {location} has {}",
+                self.offset,
+                count(skipped, "line")
+            )));
+        }
+        let mut page = Page { next: self.offset, ..Page::default() };
+        while page.next < self.offset.saturating_add(self.limit)
+            && page.text.len() < MAX_BYTES
+            && page.ends.is_none()
+            && let Some(line) = lines.next()?
+        {
+            page.add(&line);
+        }
+        if page.ends.is_none() && !lines.is_at_end()? {
+            let rest = lines.count_rest(MAX_COUNTED)?;
+            let total = rest.map_or_else(
+                || "many more".to_owned(),
+                |rest| grouped((page.next - 1 + rest) as u64),
+            );
+            page.ends = Some(format!(
+                "lines {}-{} of {total}; read on with offset={}",
+                self.offset,
+                page.next - 1,
+                page.next
+            ));
+        }
+        Ok(ToolOutput::text(page.finish()))
+    }
+}
+
+/// What is shown of a file.
+#[derive(Default)]
+struct Page {
+    text: String,
+    /// The number of the line that comes next.
+    next: usize,
+    cut: usize,
+    lossy: bool,
+    carriage_returns: bool,
+    /// Why nothing follows, where that is not the end of the file.
+    ends: Option<String>,
+}
+
+impl Page {
+    fn add(&mut self, line: &Line) {
+        if line.kept.contains(&0) {
+            let next = self.next;
+            self.ends = Some(format!("from line {next} on it is binary data, not shown"));
+            return;
+        }
+        let kept = line.kept.strip_suffix(b"\r").unwrap_or(&line.kept);
+        self.carriage_returns |= kept.len() < line.kept.len();
+        let text = String::from_utf8_lossy(kept);
+        self.lossy |= matches!(text, std::borrow::Cow::Owned(_));
+        self.text.push_str(&self.next.to_string());
+        self.text.push('\t');
+        self.text.push_str(&text);
+        if line.left_out > 0 {
+            self.cut += 1;
+            self.text.push_str(&format_cut(line.left_out));
+        }
+        self.text.push('\n');
+        self.next += 1;
+    }
+
+    /// The lines, and in brackets what the reader must know about them.
+    fn finish(mut self) -> String {
+        let mut remarks = Vec::new();
+        remarks.extend(self.ends.take());
+        if self.cut > 0 {
+            remarks.push(format!("{} cut", count(self.cut, "long line")));
+        }
+        if self.lossy {
+            remarks.push("not UTF-8: � stands for what could not be decoded".to_owned());
+        }
+        if self.carriage_returns {
+            remarks.push("lines end in CRLF".to_owned());
+        }
+        if remarks.is_empty() {
+            self.text.pop();
+        } else {
+            self.text.push('[');
+            self.text.push_str(&remarks.join("; "));
+            self.text.push(']');
+        }
+        self.text
+    }
+}
+
+fn format_cut(left_out: u64) -> String {
+    format!("… [{} bytes more]", grouped(left_out))
+}

@@ -1,0 +1,337 @@
+//! The workspace: the directory a run works in, and the other roots it may look into.
+//!
+//! A path that a model gives becomes a handle only through here. Invariant: no handle ever lies
+//! outside the roots, whatever the path says and whatever is swapped meanwhile. The canonical path
+//! picks the root; the open then walks down from that root's own handle and follows no link.
+
+mod beneath;
+mod diagnosis;
+mod directory;
+mod walk;
+
+use std::{
+    fmt, fs,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+pub use self::directory::{Directory, Entry, EntryKind};
+use self::{beneath::Root, diagnosis::Diagnosis};
+pub(crate) use self::{
+    diagnosis::reason,
+    walk::{Below, Hidden, has_plain_ignore_files, walk, walk_error},
+};
+
+/// The longest path that is looked up; the kernel takes none longer.
+const MAX_PATH_BYTES: usize = 4096;
+
+/// The directory a run works in, and the other roots it may look into.
+#[derive(Debug)]
+pub struct Workspace {
+    root: Arc<Root>,
+    others: Vec<LateRoot>,
+}
+
+/// A root that need not exist yet; it is looked for until it does.
+#[derive(Debug)]
+struct LateRoot {
+    path: PathBuf,
+    root: OnceLock<Arc<Root>>,
+}
+
+/// Why a directory cannot be a workspace.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot work in {}", path.display())]
+pub struct WorkspaceError {
+    /// The directory.
+    pub path: PathBuf,
+    /// What the system said.
+    #[source]
+    pub source: std::io::Error,
+}
+
+/// Why a path yields no handle; its text is for the model.
+#[derive(Debug, thiserror::Error)]
+pub enum PathError {
+    /// The path is no path.
+    #[error("{0}")]
+    Invalid(&'static str),
+    /// The path, or a link on its way, leads out of the roots.
+    #[error("{given} is outside the workspace")]
+    Outside {
+        /// The path as given.
+        given: String,
+    },
+    /// Nothing is there.
+    #[error("no such file or directory: {given}{}", did_you_mean(near))]
+    NotFound {
+        /// The path as given.
+        given: String,
+        /// Paths that may have been meant, best first.
+        near: Vec<String>,
+    },
+    /// A part on the way is a file.
+    #[error("{given}: {file} is a file, not a directory")]
+    NotADirectory {
+        /// The path as given.
+        given: String,
+        /// The part that is a file.
+        file: String,
+    },
+    /// A file was needed.
+    #[error("{given} is a directory; use list_dir to see what is in it")]
+    IsADirectory {
+        /// The path as given.
+        given: String,
+    },
+    /// A directory was needed.
+    #[error("{given} is a file, not a directory; use read_file")]
+    IsAFile {
+        /// The path as given.
+        given: String,
+    },
+    /// It is a pipe, a socket or a device.
+    #[error("{given} is a {kind}; only files and directories can be opened")]
+    Special {
+        /// The path as given.
+        given: String,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// Its links go round in a circle.
+    #[error("{given}: its symbolic links form a loop")]
+    Loop {
+        /// The path as given.
+        given: String,
+    },
+    /// It is a link to nothing.
+    #[error("{given} is a broken link: {target} does not exist")]
+    BrokenLink {
+        /// The path as given.
+        given: String,
+        /// Where the link points.
+        target: String,
+    },
+    /// An ignore file on the way is a pipe, a device or far too long.
+    #[error("cannot look through {given}: a .gitignore or .ignore there is not a plain file")]
+    IgnoreFile {
+        /// The path as given.
+        given: String,
+    },
+    /// It changed between check and open.
+    #[error("{given} changed while it was being opened; try again")]
+    Changed {
+        /// The path as given.
+        given: String,
+    },
+    /// The system refused.
+    #[error("cannot open {given}: {reason}")]
+    System {
+        /// The path as given.
+        given: String,
+        /// What the system said.
+        reason: String,
+    },
+}
+
+/// What a path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+}
+
+/// A place beneath a root: found, but not opened yet.
+#[derive(Debug, Clone)]
+pub struct Location {
+    root: Arc<Root>,
+    /// The real path below the root, without links.
+    relative: PathBuf,
+    kind: Kind,
+}
+
+impl Workspace {
+    /// A workspace at a directory, which must exist.
+    pub fn new(root: &Path) -> Result<Self, WorkspaceError> {
+        let opened = Root::open(root, PathBuf::new())
+            .map_err(|source| WorkspaceError { path: root.to_owned(), source })?;
+        Ok(Self { root: Arc::new(opened), others: Vec::new() })
+    }
+
+    /// The workspace's own directory as a place.
+    pub fn top(&self) -> Location {
+        Location { root: Arc::clone(&self.root), relative: PathBuf::new(), kind: Kind::Directory }
+    }
+
+    /// The same workspace with another root allowed.
+    ///
+    /// The root need not exist yet: it counts from the moment it does, so that a directory made on
+    /// demand, such as that of the artifacts, can be allowed beforehand.
+    #[must_use]
+    pub fn allowing(mut self, root: PathBuf) -> Self {
+        self.others.push(LateRoot { path: root, root: OnceLock::new() });
+        self
+    }
+
+    /// The directory itself, canonical.
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Finds what a path given by a model means; relative paths start at the workspace.
+    ///
+    /// This reads the disk: call it where blocking is allowed.
+    pub fn resolve(&self, given: &str) -> Result<Location, PathError> {
+        if given.trim().is_empty() {
+            return Err(PathError::Invalid("the path is empty"));
+        }
+        if given.len() > MAX_PATH_BYTES {
+            return Err(PathError::Invalid("the path is too long"));
+        }
+        if given.contains('\0') {
+            return Err(PathError::Invalid("the path holds a NUL character"));
+        }
+        let found = self.locate(given, given);
+        let trimmed = given.trim();
+        if trimmed.len() != given.len() && matches!(found, Err(PathError::NotFound { .. })) {
+            return self.locate(given, trimmed);
+        }
+        found
+    }
+
+    fn locate(&self, given: &str, path: &str) -> Result<Location, PathError> {
+        let wanted = self.root().join(path);
+        let diagnosis = Diagnosis { workspace: self, given };
+        let real = match fs::canonicalize(&wanted) {
+            Ok(real) => real,
+            Err(error) => diagnosis.recover(&wanted, &error)?,
+        };
+        let (root, relative) = self.root_of(&real).ok_or_else(|| diagnosis.outside())?;
+        let file_type =
+            fs::symlink_metadata(&real).map_err(|error| diagnosis.system(&error))?.file_type();
+        let kind = if file_type.is_file() {
+            Kind::File
+        } else if file_type.is_dir() {
+            Kind::Directory
+        } else {
+            return Err(diagnosis.special(file_type));
+        };
+        Ok(Location { root, relative, kind })
+    }
+
+    /// Whether a path, links and all, leads to a regular file beneath a root.
+    pub(crate) fn leads_to_file(&self, path: &Path) -> bool {
+        fs::canonicalize(path).is_ok_and(|real| self.root_of(&real).is_some() && real.is_file())
+    }
+
+    /// The root a canonical path lies beneath, and the path below it.
+    fn root_of(&self, real: &Path) -> Option<(Arc<Root>, PathBuf)> {
+        let others = self.others.iter().filter_map(LateRoot::get);
+        std::iter::once(&self.root).chain(others).find_map(|root| {
+            let relative = real.strip_prefix(root.path()).ok()?;
+            Some((Arc::clone(root), relative.to_owned()))
+        })
+    }
+}
+
+impl LateRoot {
+    fn get(&self) -> Option<&Arc<Root>> {
+        if self.root.get().is_none() {
+            let root = Root::open(&self.path, self.path.clone()).ok()?;
+            return Some(self.root.get_or_init(|| Arc::new(root)));
+        }
+        self.root.get()
+    }
+}
+
+impl Location {
+    /// What it was when it was found.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The real path.
+    pub fn absolute(&self) -> PathBuf {
+        self.root.path().join(&self.relative)
+    }
+
+    /// The real path below its root; empty for the root itself.
+    pub fn relative(&self) -> &Path {
+        &self.relative
+    }
+
+    /// Opens the file for reading; anything but a regular file is refused, and nothing hangs.
+    pub fn open_file(&self) -> Result<fs::File, PathError> {
+        if self.kind == Kind::Directory {
+            return Err(PathError::IsADirectory { given: self.to_string() });
+        }
+        self.root
+            .open_file(&self.relative)
+            .map_err(|error| diagnosis::open_error(self.to_string(), &error))
+    }
+
+    /// Opens the directory for listing.
+    pub fn open_directory(&self) -> Result<Directory, PathError> {
+        if self.kind == Kind::File {
+            return Err(PathError::IsAFile { given: self.to_string() });
+        }
+        self.root
+            .open_directory(&self.relative)
+            .map(Directory::new)
+            .map_err(|error| diagnosis::open_error(self.to_string(), &error))
+    }
+
+    /// Opens a file that a walk found below the same root, by its path below that root.
+    pub(crate) fn open_below_root(&self, relative: &Path) -> std::io::Result<fs::File> {
+        self.root.open_file(relative)
+    }
+
+    /// Whether a path below the same root is there and passes through no link.
+    pub(crate) fn is_below_root(&self, relative: &Path) -> bool {
+        self.root.holds(relative)
+    }
+
+    /// The path of the root that the place lies beneath.
+    pub(crate) fn root_path(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// How a path below the same root is shown to the model.
+    pub(crate) fn show(&self, relative: &Path) -> String {
+        self.root.show(relative)
+    }
+}
+
+/// Relative to the workspace; in another root, whole.
+impl fmt::Display for Location {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.root.show(&self.relative))
+    }
+}
+
+/// A path as text: what is no UTF-8 replaced, and control characters escaped, so that a path is
+/// always one line.
+pub(crate) fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    if text.chars().any(char::is_control) {
+        return text
+            .chars()
+            .flat_map(|letter| {
+                let escaped = letter.is_control().then(|| letter.escape_default());
+                let plain = (!letter.is_control()).then_some(letter);
+                escaped.into_iter().flatten().chain(plain)
+            })
+            .collect();
+    }
+    text.into_owned()
+}
+
+fn did_you_mean(near: &[String]) -> String {
+    match near {
+        [] => String::new(),
+        [one] => format!("; did you mean {one}?"),
+        [near @ .., last] => format!("; did you mean {} or {last}?", near.join(", ")),
+    }
+}

@@ -1,0 +1,131 @@
+//! Opening beneath a root: from the root's own handle downwards, following no link.
+//!
+//! Invariant: whatever is renamed or replaced while it runs, a handle from here lies below the root.
+//! On Linux one `openat2` call sees to it; elsewhere, and where that call is not allowed, each part
+//! of the path is opened from the one before.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::{Component, Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use rustix::{
+    fs::{Mode, OFlags},
+    io::Errno,
+};
+
+use super::shown;
+
+/// For directories on the way: enough to go through, without the right to list them.
+#[cfg(target_os = "linux")]
+const PASSING: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const PASSING: OFlags = OFlags::RDONLY;
+
+/// A directory whose handle is kept, so that it stays the same whatever its path becomes.
+#[derive(Debug)]
+pub(super) struct Root {
+    path: PathBuf,
+    /// What stands before a path below it when it is shown.
+    prefix: PathBuf,
+    handle: OwnedFd,
+    /// The system has no `openat2`, or a sandbox forbids it.
+    stepwise: AtomicBool,
+}
+
+impl Root {
+    pub(super) fn open(path: &Path, prefix: PathBuf) -> io::Result<Self> {
+        let path = fs::canonicalize(path)?;
+        let flags = PASSING | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(&path, flags, Mode::empty())?;
+        Ok(Self { path, prefix, handle, stepwise: AtomicBool::new(false) })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How a path below the root is shown; the workspace itself is `.`.
+    pub(super) fn show(&self, relative: &Path) -> String {
+        let whole = self.prefix.join(relative);
+        if whole.as_os_str().is_empty() {
+            return ".".to_owned();
+        }
+        shown(&whole)
+    }
+
+    /// Opens a regular file. `NONBLOCK` keeps a pipe that took the file's place from blocking.
+    pub(super) fn open_file(&self, relative: &Path) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = File::from(self.open_beneath(relative, flags)?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(Errno::NOTDIR.into()) }
+    }
+
+    pub(super) fn open_directory(&self, relative: &Path) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
+        Ok(self.open_beneath(relative, flags)?)
+    }
+
+    /// Whether something is at that path, with no link on the way to it.
+    pub(super) fn holds(&self, relative: &Path) -> bool {
+        let (Some(parent), Some(name)) = (relative.parent(), relative.file_name()) else {
+            return true;
+        };
+        self.open_beneath(parent, PASSING | OFlags::DIRECTORY)
+            .and_then(|parent| {
+                rustix::fs::statat(parent, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
+            })
+            .is_ok()
+    }
+
+    fn open_beneath(&self, relative: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        let flags = flags | OFlags::CLOEXEC;
+        #[cfg(target_os = "linux")]
+        if !self.stepwise.load(Ordering::Relaxed) {
+            match open_at_once(self.handle.as_fd(), relative, flags) {
+                Err(Errno::NOSYS | Errno::PERM) => self.stepwise.store(true, Ordering::Relaxed),
+                answer => return answer,
+            }
+        }
+        open_stepwise(self.handle.as_fd(), relative, flags)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open_at_once(
+    root: BorrowedFd<'_>,
+    relative: &Path,
+    flags: OFlags,
+) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::ResolveFlags;
+    let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    rustix::fs::openat2(root, relative, flags, Mode::empty(), resolve)
+}
+
+fn open_stepwise(
+    root: BorrowedFd<'_>,
+    relative: &Path,
+    flags: OFlags,
+) -> rustix::io::Result<OwnedFd> {
+    let mut parts = relative.components().filter(|part| *part != Component::CurDir).peekable();
+    let passing = PASSING | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut at: Option<OwnedFd> = None;
+    while let Some(part) = parts.next() {
+        let Component::Normal(name) = part else {
+            return Err(Errno::XDEV);
+        };
+        let from = at.as_ref().map_or(root, AsFd::as_fd);
+        if parts.peek().is_none() {
+            return rustix::fs::openat(from, name, flags | OFlags::NOFOLLOW, Mode::empty());
+        }
+        at = Some(rustix::fs::openat(from, name, passing, Mode::empty())?);
+    }
+    rustix::fs::openat(root, ".", flags, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! Why a path could not be opened, said so that a model can do better.
+//!
+//! Nothing is told about what lies outside the roots, not even whether it exists.
+
+use std::{
+    fs, io,
+    os::unix::fs::FileTypeExt as _,
+    path::{Path, PathBuf},
+};
+
+use attache_kernel::id::nearest;
+use rustix::io::Errno;
+
+use super::{Directory, Hidden, PathError, Workspace, shown, walk};
+
+/// How many links to nothing are followed before giving up.
+const MAX_LINKS: usize = 40;
+/// How many names are compared when looking for one that was meant.
+const MAX_NAMES: usize = 10_000;
+/// How many files are looked at for one of the same name elsewhere.
+const MAX_WALK: usize = 20_000;
+/// How many other places are named.
+const MAX_NEAR: usize = 3;
+
+/// The search for what was wrong with one path.
+#[derive(Debug)]
+pub(super) struct Diagnosis<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) given: &'a str,
+}
+
+/// Where a path stops existing.
+struct End {
+    /// The longest part of it that exists, canonical.
+    real: PathBuf,
+    /// The part after that.
+    missing: PathBuf,
+    /// What remains after the missing part.
+    rest: PathBuf,
+}
+
+impl Diagnosis<'_> {
+    /// The canonical path if it can be guessed safely; else what is wrong.
+    pub(super) fn recover(&self, wanted: &Path, error: &io::Error) -> Result<PathBuf, PathError> {
+        self.trace(wanted, error, MAX_LINKS)
+    }
+
+    fn trace(&self, wanted: &Path, error: &io::Error, links: usize) -> Result<PathBuf, PathError> {
+        let Some(end) = End::of(wanted) else {
+            return Err(self.outside());
+        };
+        let Some((root, relative)) = self.workspace.root_of(&end.real) else {
+            return Err(self.outside());
+        };
+        if end.real.is_file() {
+            return Err(PathError::NotADirectory {
+                given: self.given(),
+                file: root.show(&relative),
+            });
+        }
+        if let Ok(target) = fs::read_link(end.real.join(&end.missing)) {
+            let resolved = end.real.join(&target);
+            return Err(if self.leads_out(&resolved, links) {
+                self.outside()
+            } else {
+                self.bad_link(&target, error)
+            });
+        }
+        if error.kind() != io::ErrorKind::NotFound {
+            return Err(self.system(error));
+        }
+        let names = root
+            .open_directory(&relative)
+            .and_then(|handle| Directory::new(handle).names(MAX_NAMES))
+            .unwrap_or_default();
+        let missing = shown(&end.missing);
+        // A name that is no UTF-8 can only be given as it was shown.
+        let mut same = names.iter().filter(|name| shown(Path::new(name)) == missing);
+        if let (Some(name), None) = (same.next(), same.next()) {
+            let meant = end.completed(end.real.join(name));
+            return fs::canonicalize(&meant).or_else(|error| match links.checked_sub(1) {
+                Some(links) => self.trace(&meant, &error, links),
+                None => Err(self.system(&error)),
+            });
+        }
+        let names: Vec<String> = names.iter().map(|name| shown(Path::new(name))).collect();
+        let sibling = nearest(&missing, names.iter().map(String::as_str)).map(|name| {
+            let sibling = relative.join(name);
+            let whole = end.completed(sibling.clone());
+            root.show(if root.holds(&whole) { &whole } else { &sibling })
+        });
+        let mut near: Vec<String> = sibling.into_iter().collect();
+        for elsewhere in self.same_name_elsewhere(wanted) {
+            if near.len() < MAX_NEAR && !near.contains(&elsewhere) {
+                near.push(elsewhere);
+            }
+        }
+        Err(PathError::NotFound { given: self.given(), near })
+    }
+
+    /// Whether the end of a chain of links lies outside; then nothing else is said about it.
+    fn leads_out(&self, resolved: &Path, links: usize) -> bool {
+        let (Some(links), Err(error)) = (links.checked_sub(1), fs::canonicalize(resolved)) else {
+            return false;
+        };
+        let traced = self.trace(resolved, &error, links);
+        matches!(traced, Err(PathError::Outside { .. }))
+    }
+
+    fn bad_link(&self, target: &Path, error: &io::Error) -> PathError {
+        let given = self.given();
+        if Errno::from_io_error(error) == Some(Errno::LOOP) {
+            return PathError::Loop { given };
+        }
+        PathError::BrokenLink { given, target: shown(target) }
+    }
+
+    /// Files of the same name in other directories of the workspace.
+    fn same_name_elsewhere(&self, wanted: &Path) -> Vec<String> {
+        let Some(name) = wanted.file_name() else {
+            return Vec::new();
+        };
+        let root = &self.workspace.root;
+        let Ok(mut walker) = walk(&self.workspace.top(), Hidden::Skip) else {
+            return Vec::new();
+        };
+        walker
+            .sort_by_file_name(Ord::cmp)
+            .build()
+            .take(MAX_WALK)
+            .flatten()
+            .filter(|entry| entry.file_name() == name && entry.depth() > 0)
+            .filter_map(|entry| Some(entry.path().strip_prefix(root.path()).ok()?.to_owned()))
+            .filter(|path| root.holds(path))
+            .take(MAX_NEAR)
+            .map(|path| root.show(&path))
+            .collect()
+    }
+
+    fn given(&self) -> String {
+        shown(Path::new(self.given))
+    }
+
+    pub(super) fn outside(&self) -> PathError {
+        PathError::Outside { given: self.given() }
+    }
+
+    pub(super) fn special(&self, file_type: fs::FileType) -> PathError {
+        PathError::Special {
+            given: self.given(),
+            kind: if file_type.is_fifo() {
+                "FIFO"
+            } else if file_type.is_socket() {
+                "socket"
+            } else {
+                "device"
+            },
+        }
+    }
+
+    pub(super) fn system(&self, error: &io::Error) -> PathError {
+        PathError::System { given: self.given(), reason: reason(error) }
+    }
+}
+
+impl End {
+    fn of(wanted: &Path) -> Option<Self> {
+        wanted.ancestors().skip(1).find_map(|ancestor| {
+            let real = fs::canonicalize(ancestor).ok()?;
+            let mut parts = wanted.strip_prefix(ancestor).ok()?.components();
+            let missing = parts.next()?.as_os_str().into();
+            Some(Self { real, missing, rest: parts.as_path().to_owned() })
+        })
+    }
+
+    /// A path with what remains after the missing part.
+    fn completed(&self, path: PathBuf) -> PathBuf {
+        // Joining nothing would add a slash, which only a directory can bear.
+        if self.rest.as_os_str().is_empty() {
+            return path;
+        }
+        path.join(&self.rest)
+    }
+}
+
+/// What went wrong with an open that had been checked before.
+pub(super) fn open_error(given: String, error: &io::Error) -> PathError {
+    let swapped =
+        [Errno::LOOP, Errno::XDEV, Errno::NOTDIR, Errno::NOENT, Errno::NXIO, Errno::ISDIR];
+    match Errno::from_io_error(error) {
+        Some(errno) if swapped.contains(&errno) => PathError::Changed { given },
+        _ => PathError::System { given, reason: reason(error) },
+    }
+}
+
+/// The system's reason, without the number that only a programmer needs.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((reason, _)) => reason.to_lowercase(),
+        None => text,
+    }
+}

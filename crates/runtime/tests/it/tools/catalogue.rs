@@ -1,0 +1,50 @@
+//! The catalogue: every tool has its prose, and all of them together are short.
+
+use std::{fs, path::Path};
+
+use attache_runtime::tool::Effect;
+use serde_json::json;
+
+use super::Fixture;
+
+#[test]
+fn every_tool_has_its_prose_beside_its_code() {
+    let fixture = Fixture::new();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tool");
+    let mut names = Vec::new();
+    for tool in &fixture.tools {
+        let spec = tool.spec();
+        let prose = fs::read_to_string(directory.join(format!("{}.md", spec.name))).unwrap();
+        assert_eq!(spec.description, prose.trim());
+        assert_eq!(spec.parameters["type"], "object");
+        assert_eq!(tool.effect(), Effect::ReadOnly);
+        names.push(format!("{}.md", spec.name));
+    }
+    let mut prose_files: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| Path::new(name).extension().is_some_and(|end| end == "md"))
+        .collect();
+    names.sort();
+    prose_files.sort();
+    assert_eq!(names, prose_files);
+}
+
+#[test]
+fn the_specs_are_short_for_they_are_paid_for_on_every_turn() {
+    let fixture = Fixture::new();
+    let specs: Vec<_> = fixture
+        .tools
+        .iter()
+        .map(|tool| {
+            let spec = tool.spec();
+            json!({
+                "name": spec.name,
+                "description": spec.description,
+                "parameters": spec.parameters,
+            })
+        })
+        .collect();
+    let bytes = serde_json::to_string(&specs).unwrap().len();
+    assert!(bytes <= 2000, "{bytes} bytes");
+}
