@@ -10,3 +10,7 @@ pub mod id;
 pub mod tool_name;
 
 pub mod definition;
+
+pub mod conversation;
+pub mod message;
+pub mod usage;
