@@ -14,3 +14,7 @@ pub mod definition;
 pub mod conversation;
 pub mod message;
 pub mod usage;
+
+pub mod outcome;
+
+pub mod event;
