@@ -18,3 +18,7 @@ pub mod usage;
 pub mod outcome;
 
 pub mod event;
+
+pub mod run;
+
+pub mod transcript;
