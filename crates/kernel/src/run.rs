@@ -324,6 +324,6 @@ impl PartialEq for Run {
 }
 
 /// Whole milliseconds, the precision of a transcript.
-fn milliseconds(duration: Duration) -> u64 {
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -3,6 +3,8 @@
 //! The first line is a header with the assignment, every other an event with its number and time.
 //! Taking in any first part of a transcript makes exactly the run of that moment.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -11,6 +13,7 @@ use crate::{
     run::{
         Run, RunError,
         assignment::{Assignment, SharedGuard},
+        milliseconds,
     },
 };
 
@@ -102,6 +105,18 @@ impl Header {
             format: FORMAT,
             ts: ts.into(),
             run,
+        }
+    }
+}
+
+impl Entry {
+    /// An event that a run gave out when it was fed at that moment of its clock.
+    pub fn new(seq: u64, ts: impl Into<String>, now: Duration, event: Event) -> Self {
+        Self {
+            seq,
+            ts: ts.into(),
+            at_ms: milliseconds(now),
+            event,
         }
     }
 }

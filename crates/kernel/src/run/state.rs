@@ -321,9 +321,6 @@ impl State {
         for message in self.announcements.drain(..) {
             self.conversation.push(message);
         }
-        if self.stop == Some(Stop::TimeUp) {
-            self.stop = None;
-        }
         self.phase = Phase::TurnOver;
     }
 

@@ -182,13 +182,9 @@ impl Script {
     /// Writes the events down, reads them back, and holds the run they make against the run itself.
     pub(super) fn record(&mut self, events: Vec<Event>) -> Vec<Event> {
         for event in &events {
-            let entry = Line::Event(Entry {
-                seq: u64::try_from(self.lines.len()).unwrap(),
-                ts: "2026-11-05T10:00:00Z".to_owned(),
-                at_ms: self.now_ms,
-                event: event.clone(),
-            });
-            let line = written_and_read(&entry);
+            let seq = u64::try_from(self.lines.len()).unwrap();
+            let entry = Entry::new(seq, "2026-11-05T10:00:00Z", self.now(), event.clone());
+            let line = written_and_read(&Line::Event(entry));
             if let Line::Event(entry) = &line {
                 self.shadow.take_in(entry).unwrap();
             }

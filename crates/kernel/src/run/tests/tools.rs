@@ -134,6 +134,15 @@ fn ids_that_are_taken_or_missing_get_a_number() {
 }
 
 #[test]
+fn empty_texts_are_left_out_of_the_conversation() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![AssistantPart::text("\n"), read("a", "x")]);
+    let last = script.run.conversation().messages().last().unwrap().clone();
+    let content = vec![read("a", "x")];
+    assert_eq!(*last, Message::Assistant { content });
+}
+
+#[test]
 fn what_tools_leave_behind_is_listed_at_the_end() {
     let mut script = Script::begin(assignment());
     script.replies(vec![read("a", "x")]);

@@ -209,6 +209,8 @@ fn a_conversation_is_cut_before_it_overflows() {
             .filter(|event| matches!(event, Event::Compacted { .. }))
             .count()
     };
+    // The newest result stays: the model has not read it.
+    assert_eq!(turn("z", 900), 0);
     assert_eq!(turn("a", 799), 0);
     assert_eq!(turn("b", 800), 1);
     assert_eq!(turn("c", 500), 1);
