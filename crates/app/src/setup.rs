@@ -10,9 +10,7 @@ use attache_kernel::{
         reading::{NameFrom, Rules},
     },
     model_choice::{ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, choose},
-    registry::{
-        Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record, WithheldTool,
-    },
+    registry::{Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
     tool_filter::{Delegation, FilterRequest, Schedule, ToolSet, filter},
     tool_name::{BuiltinTool, ToolName},
 };
@@ -229,14 +227,7 @@ impl Setup {
         .ok();
         Appraisal {
             effective_tools: filtered.tools.names().map(ToString::to_string).collect(),
-            withheld_tools: filtered
-                .withheld
-                .iter()
-                .map(|withheld| WithheldTool {
-                    tool: withheld.tool.clone(),
-                    reason: withheld.reason.to_string(),
-                })
-                .collect(),
+            withheld_tools: filtered.withheld.iter().map(Into::into).collect(),
             effective_model,
         }
     }

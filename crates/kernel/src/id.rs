@@ -1,4 +1,5 @@
-//! Names: an agent's name as written, and the key it is looked up by.
+//! Names: an agent's name as written, the key it is looked up by, and the ids of runs, sessions and
+//! tool calls, which are always given by the caller.
 
 use std::{borrow::Borrow, fmt};
 
@@ -94,6 +95,42 @@ impl fmt::Display for AgentKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(&self.0)
     }
+}
+
+macro_rules! ids {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// An id, kept as given.
+            pub fn new(given: impl Into<String>) -> Self {
+                Self(given.into())
+            }
+
+            /// The id as given.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.pad(&self.0)
+            }
+        }
+    )+};
+}
+
+ids! {
+    /// One run of an agent: `agent-<uuid>`.
+    RunId,
+    /// A session: everything that one call of the program or one conversation starts.
+    SessionId,
+    /// One tool call, unique within its conversation.
+    ToolCallId,
 }
 
 /// The candidate most like `wanted`, if one is like enough to be meant.

@@ -19,3 +19,15 @@ pub mod tool_filter;
 pub mod model_choice;
 pub mod registry;
 pub mod suggest;
+
+pub mod conversation;
+pub mod message;
+pub mod usage;
+
+pub mod outcome;
+
+pub mod event;
+
+pub mod run;
+
+pub mod transcript;

@@ -19,6 +19,7 @@ use crate::{
     },
     id::{AgentKey, nearest},
     model_choice::ModelChoice,
+    tool_filter::WithheldTool,
 };
 
 /// A file that may define an agent, read and placed.
@@ -47,15 +48,6 @@ pub struct Appraisal {
     pub withheld_tools: Vec<WithheldTool>,
     /// The model it would run on.
     pub effective_model: Option<ModelChoice>,
-}
-
-/// A tool an agent asks for and does not get.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct WithheldTool {
-    /// The tool.
-    pub tool: String,
-    /// Why, and what to do.
-    pub reason: String,
 }
 
 /// All agents there are.

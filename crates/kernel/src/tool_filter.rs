@@ -10,7 +10,7 @@ mod withheld;
 use self::tool_set::Constraint;
 pub use self::{
     tool_set::{COMPLETE_TASK, Refusal, ToolSet, Verdict},
-    withheld::{Withheld, WithheldReason},
+    withheld::{Withheld, WithheldReason, WithheldTool},
 };
 use crate::{
     definition::{Definition, Scope, ToolAccess, Trust},

@@ -1,5 +1,7 @@
 //! Templates: `${name}` in prompts, replaced in one pass; what is not known stays as it is.
 
+use std::borrow::Cow;
+
 /// The variables every prompt may use.
 pub const BUILTIN_VARIABLES: [&str; 4] = ["cwd", "prompt", "agent_type", "today"];
 
@@ -37,9 +39,14 @@ pub fn variables(text: &str) -> impl Iterator<Item = Variable<'_>> {
     })
 }
 
+/// Whether the text holds that variable.
+pub fn refers_to(text: &str, name: &str) -> bool {
+    variables(text).any(|variable| variable.name == name)
+}
+
 /// The text with its variables replaced; a value is never expanded again, and a variable without a
 /// value stays.
-pub fn render<'value>(text: &str, value_of: impl Fn(&str) -> Option<&'value str>) -> String {
+pub fn render<'value>(text: &str, value_of: impl Fn(&str) -> Option<Cow<'value, str>>) -> String {
     let mut rendered = String::with_capacity(text.len());
     let mut from = 0;
     for variable in variables(text) {
@@ -47,7 +54,7 @@ pub fn render<'value>(text: &str, value_of: impl Fn(&str) -> Option<&'value str>
             continue;
         };
         rendered.push_str(text.get(from..variable.start).unwrap_or_default());
-        rendered.push_str(value);
+        rendered.push_str(&value);
         from = variable.end;
     }
     rendered.push_str(text.get(from..).unwrap_or_default());
@@ -68,7 +75,7 @@ mod tests {
 
     #[test]
     fn one_pass_and_unknown_ones_stay() {
-        let rendered = render("${a}-${b}-${a}", |name| (name == "a").then_some("${b}${a}"));
+        let rendered = render("${a}-${b}-${a}", |name| (name == "a").then_some("${b}${a}".into()));
         assert_eq!(rendered, "${b}${a}-${b}-${b}${a}");
     }
 }

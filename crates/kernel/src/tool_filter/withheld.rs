@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{id::AgentName, tool_rule::ToolRuleError};
 
@@ -13,6 +13,21 @@ pub struct Withheld {
     pub tool: String,
     /// Why.
     pub reason: WithheldReason,
+}
+
+/// The same as it is told to people and kept in transcripts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithheldTool {
+    /// The tool.
+    pub tool: String,
+    /// Why, and what to do.
+    pub reason: String,
+}
+
+impl From<&Withheld> for WithheldTool {
+    fn from(withheld: &Withheld) -> Self {
+        Self { tool: withheld.tool.clone(), reason: withheld.reason.to_string() }
+    }
 }
 
 /// Why a tool is withheld. Shown, it says what to do about it.

@@ -2,9 +2,11 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::disallowed_methods,
     reason = "a test that cannot go on has failed, and tests read files"
 )]
 
 mod definitions;
+mod formats;
 mod properties;

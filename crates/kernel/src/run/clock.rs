@@ -1,0 +1,83 @@
+//! The wall clock of a run: it stands while an approval is pending.
+//!
+//! Times are milliseconds on the caller's clock; nothing here reads one.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::ToolCallId;
+
+/// The wall clock of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Clock {
+    started_ms: u64,
+    paused_ms: u64,
+    paused_since_ms: Option<u64>,
+    waiting: BTreeSet<ToolCallId>,
+}
+
+impl Clock {
+    /// A clock that starts then.
+    pub(crate) fn started(at_ms: u64) -> Self {
+        Self { started_ms: at_ms, ..Self::default() }
+    }
+
+    /// A call begins to wait for a decision.
+    pub(crate) fn wait_for(&mut self, call: ToolCallId, at_ms: u64) {
+        self.waiting.insert(call);
+        self.paused_since_ms.get_or_insert(at_ms);
+    }
+
+    /// A call no longer waits; the clock goes on when none does.
+    pub(crate) fn stop_waiting_for(&mut self, call: &ToolCallId, at_ms: u64) {
+        if self.waiting.remove(call)
+            && self.waiting.is_empty()
+            && let Some(since) = self.paused_since_ms.take()
+        {
+            self.paused_ms = self.paused_ms.saturating_add(at_ms.saturating_sub(since));
+        }
+    }
+
+    /// Whether a call waits.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused_since_ms.is_some()
+    }
+
+    /// Time since the start, pauses included.
+    pub(crate) fn elapsed_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.started_ms)
+    }
+
+    /// Time since the start without the pauses.
+    pub(crate) fn used_ms(&self, now_ms: u64) -> u64 {
+        let until = self.paused_since_ms.unwrap_or(now_ms).min(now_ms);
+        self.elapsed_ms(until).saturating_sub(self.paused_ms)
+    }
+
+    /// When so much time will be used up; none while the clock stands.
+    pub(crate) fn deadline_ms(&self, limit_ms: u64) -> Option<u64> {
+        let end = self.started_ms.saturating_add(self.paused_ms);
+        (!self.is_paused()).then(|| end.saturating_add(limit_ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_stands_while_any_call_waits() {
+        let (a, b) = (ToolCallId::new("a"), ToolCallId::new("b"));
+        let mut clock = Clock::started(100);
+        assert_eq!((clock.used_ms(150), clock.deadline_ms(1000)), (50, Some(1100)));
+        clock.wait_for(a.clone(), 200);
+        clock.wait_for(b.clone(), 300);
+        clock.stop_waiting_for(&a, 400);
+        clock.stop_waiting_for(&a, 450);
+        assert_eq!((clock.used_ms(500), clock.deadline_ms(1000)), (100, None));
+        clock.stop_waiting_for(&b, 700);
+        assert_eq!((clock.used_ms(750), clock.elapsed_ms(750)), (150, 650));
+        assert_eq!(clock.deadline_ms(1000), Some(1600));
+    }
+}
