@@ -9,6 +9,8 @@ pub mod builtin;
 pub mod discovery;
 pub mod trust;
 
+pub mod model;
+
 pub mod artifacts;
 pub mod tool;
 pub mod workspace;

@@ -13,9 +13,9 @@ mod off_thread;
 mod read_file;
 pub(crate) mod wording;
 
-use std::{borrow::Cow, fmt, path::PathBuf, pin::Pin, sync::Arc};
+use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
-use attache_kernel::tool_name::ToolName;
+pub use attache_kernel::run::assignment::{Effect, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -26,11 +26,8 @@ use crate::{
 
 /// Something a model can call.
 pub trait Tool: fmt::Debug + Send + Sync {
-    /// What the model is told about it.
+    /// What the model is told about it, paid for on every turn, and what a call does to the world.
     fn spec(&self) -> &ToolSpec;
-
-    /// Whether a call can change anything.
-    fn effect(&self) -> Effect;
 
     /// Does what the arguments ask for. Dropping the future, or the context's token, stops it.
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a>;
@@ -38,26 +35,6 @@ pub trait Tool: fmt::Debug + Send + Sync {
 
 /// A call under way.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = ToolOutput> + Send + 'a>>;
-
-/// What a model is told about a tool. Every byte of it is paid for on every turn.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolSpec {
-    /// Its name.
-    pub name: ToolName,
-    /// What it does, in prose.
-    pub description: Cow<'static, str>,
-    /// The JSON Schema of its arguments.
-    pub parameters: Value,
-}
-
-/// Whether a call can change anything: read-only calls of a turn run side by side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// It changes nothing.
-    ReadOnly,
-    /// It may change something.
-    Mutating,
-}
 
 /// What a call may touch.
 #[derive(Debug, Clone)]

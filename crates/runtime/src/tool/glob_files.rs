@@ -53,7 +53,8 @@ impl GlobFiles {
         Self {
             spec: ToolSpec {
                 name: BuiltinTool::GlobFiles.into(),
-                description: include_str!("glob_files.md").trim_ascii().into(),
+                description: include_str!("glob_files.md").trim_ascii().to_owned(),
+                effect: Effect::ReadOnly,
                 parameters: json!({
                     "type": "object",
                     "properties": {
@@ -71,10 +72,6 @@ impl GlobFiles {
 impl Tool for GlobFiles {
     fn spec(&self) -> &ToolSpec {
         &self.spec
-    }
-
-    fn effect(&self) -> Effect {
-        Effect::ReadOnly
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {

@@ -30,7 +30,8 @@ impl GrepFiles {
         Self {
             spec: ToolSpec {
                 name: BuiltinTool::GrepFiles.into(),
-                description: include_str!("grep_files.md").trim_ascii().into(),
+                description: include_str!("grep_files.md").trim_ascii().to_owned(),
+                effect: Effect::ReadOnly,
                 parameters: json!({
                     "type": "object",
                     "properties": {
@@ -58,10 +59,6 @@ impl GrepFiles {
 impl Tool for GrepFiles {
     fn spec(&self) -> &ToolSpec {
         &self.spec
-    }
-
-    fn effect(&self) -> Effect {
-        Effect::ReadOnly
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {

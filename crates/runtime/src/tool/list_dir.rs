@@ -34,7 +34,8 @@ impl ListDir {
         Self {
             spec: ToolSpec {
                 name: BuiltinTool::ListDir.into(),
-                description: include_str!("list_dir.md").trim_ascii().into(),
+                description: include_str!("list_dir.md").trim_ascii().to_owned(),
+                effect: Effect::ReadOnly,
                 parameters: json!({
                     "type": "object",
                     "properties": {
@@ -50,10 +51,6 @@ impl ListDir {
 impl Tool for ListDir {
     fn spec(&self) -> &ToolSpec {
         &self.spec
-    }
-
-    fn effect(&self) -> Effect {
-        Effect::ReadOnly
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {

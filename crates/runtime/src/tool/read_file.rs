@@ -53,7 +53,8 @@ impl ReadFile {
         Self {
             spec: ToolSpec {
                 name: BuiltinTool::ReadFile.into(),
-                description: include_str!("read_file.md").trim_ascii().into(),
+                description: include_str!("read_file.md").trim_ascii().to_owned(),
+                effect: Effect::ReadOnly,
                 parameters: json!({
                     "type": "object",
                     "properties": {
@@ -71,10 +72,6 @@ impl ReadFile {
 impl Tool for ReadFile {
     fn spec(&self) -> &ToolSpec {
         &self.spec
-    }
-
-    fn effect(&self) -> Effect {
-        Effect::ReadOnly
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {

@@ -17,7 +17,7 @@ fn every_tool_has_its_prose_beside_its_code() {
         let prose = fs::read_to_string(directory.join(format!("{}.md", spec.name))).unwrap();
         assert_eq!(spec.description, prose.trim());
         assert_eq!(spec.parameters["type"], "object");
-        assert_eq!(tool.effect(), Effect::ReadOnly);
+        assert_eq!(tool.spec().effect, Effect::ReadOnly);
         names.push(format!("{}.md", spec.name));
     }
     let mut prose_files: Vec<String> = fs::read_dir(directory)

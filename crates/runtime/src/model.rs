@@ -1,0 +1,39 @@
+//! Models: what answers a conversation.
+//!
+//! One streaming method; a caller that wants no chunks ignores them. Foreign wire types never leave the
+//! module of their provider.
+
+use std::{fmt, pin::Pin};
+
+use attache_kernel::run::{ModelFailure, ModelRequest, Reply, assignment::Assignment};
+
+/// Something that answers a conversation.
+pub trait Model: fmt::Debug + Send + Sync {
+    /// Answers. Pieces of text and reasoning are given to `chunks` as they arrive; the reply is whole.
+    /// Dropping the future ends the call and whatever it holds open.
+    fn call<'a>(&'a self, call: ModelCall<'a>, chunks: Chunks<'a>) -> ModelFuture<'a>;
+}
+
+/// What a model is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct ModelCall<'a> {
+    /// The conversation and the tools on offer.
+    pub request: &'a ModelRequest,
+    /// Whose run it is: the definition's model settings, the model's id.
+    pub assignment: &'a Assignment,
+}
+
+/// A piece of an answer that is still arriving.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Chunk {
+    /// A piece of text.
+    Text(String),
+    /// A piece of reasoning.
+    Thought(String),
+}
+
+/// Takes pieces as they arrive.
+pub type Chunks<'a> = &'a mut (dyn FnMut(Chunk) + Send);
+
+/// A call under way.
+pub type ModelFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelFailure>> + Send + 'a>>;
