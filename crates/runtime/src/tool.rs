@@ -64,6 +64,14 @@ impl ToolOutput {
         Self { text: text.into(), is_error: false, artifacts: Vec::new() }
     }
 
+    /// The same answer, with what else the reader must know in brackets at its end.
+    pub(crate) fn with_remarks(mut self, remarks: &[String]) -> Self {
+        if !remarks.is_empty() {
+            self.text = format!("{}\n[{}]", self.text, remarks.join("; "));
+        }
+        self
+    }
+
     /// A failure.
     pub fn error(text: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::text(text) }

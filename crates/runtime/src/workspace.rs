@@ -7,6 +7,7 @@
 mod beneath;
 mod diagnosis;
 mod directory;
+mod path_error;
 mod walk;
 
 use std::{
@@ -15,11 +16,14 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-pub use self::directory::{Directory, Entry, EntryKind};
 use self::{beneath::Root, diagnosis::Diagnosis};
 pub(crate) use self::{
     diagnosis::reason,
     walk::{Below, Hidden, has_plain_ignore_files, walk, walk_error},
+};
+pub use self::{
+    directory::{Directory, Entry, EntryKind},
+    path_error::PathError,
 };
 
 /// The longest path that is looked up; the kernel takes none longer.
@@ -48,90 +52,6 @@ pub struct WorkspaceError {
     /// What the system said.
     #[source]
     pub source: std::io::Error,
-}
-
-/// Why a path yields no handle; its text is for the model.
-#[derive(Debug, thiserror::Error)]
-pub enum PathError {
-    /// The path is no path.
-    #[error("{0}")]
-    Invalid(&'static str),
-    /// The path, or a link on its way, leads out of the roots.
-    #[error("{given} is outside the workspace")]
-    Outside {
-        /// The path as given.
-        given: String,
-    },
-    /// Nothing is there.
-    #[error("no such file or directory: {given}{}", did_you_mean(near))]
-    NotFound {
-        /// The path as given.
-        given: String,
-        /// Paths that may have been meant, best first.
-        near: Vec<String>,
-    },
-    /// A part on the way is a file.
-    #[error("{given}: {file} is a file, not a directory")]
-    NotADirectory {
-        /// The path as given.
-        given: String,
-        /// The part that is a file.
-        file: String,
-    },
-    /// A file was needed.
-    #[error("{given} is a directory; use list_dir to see what is in it")]
-    IsADirectory {
-        /// The path as given.
-        given: String,
-    },
-    /// A directory was needed.
-    #[error("{given} is a file, not a directory; use read_file")]
-    IsAFile {
-        /// The path as given.
-        given: String,
-    },
-    /// It is a pipe, a socket or a device.
-    #[error("{given} is a {kind}; only files and directories can be opened")]
-    Special {
-        /// The path as given.
-        given: String,
-        /// What it is.
-        kind: &'static str,
-    },
-    /// Its links go round in a circle.
-    #[error("{given}: its symbolic links form a loop")]
-    Loop {
-        /// The path as given.
-        given: String,
-    },
-    /// It is a link to nothing.
-    #[error("{given} is a broken link: {target} does not exist")]
-    BrokenLink {
-        /// The path as given.
-        given: String,
-        /// Where the link points.
-        target: String,
-    },
-    /// An ignore file on the way is a pipe, a device or far too long.
-    #[error("cannot look through {given}: a .gitignore or .ignore there is not a plain file")]
-    IgnoreFile {
-        /// The path as given.
-        given: String,
-    },
-    /// It changed between check and open.
-    #[error("{given} changed while it was being opened; try again")]
-    Changed {
-        /// The path as given.
-        given: String,
-    },
-    /// The system refused.
-    #[error("cannot open {given}: {reason}")]
-    System {
-        /// The path as given.
-        given: String,
-        /// What the system said.
-        reason: String,
-    },
 }
 
 /// What a path leads to.
@@ -326,12 +246,4 @@ pub(crate) fn shown(path: &Path) -> String {
             .collect();
     }
     text.into_owned()
-}
-
-fn did_you_mean(near: &[String]) -> String {
-    match near {
-        [] => String::new(),
-        [one] => format!("; did you mean {one}?"),
-        [near @ .., last] => format!("; did you mean {} or {last}?", near.join(", ")),
-    }
 }

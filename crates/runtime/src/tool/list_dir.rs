@@ -14,7 +14,10 @@ use super::{
     Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, arguments::Arguments,
     off_thread::off_thread, wording::count,
 };
-use crate::{artifacts::Artifacts, workspace::Workspace};
+use crate::{
+    artifacts::{Artifacts, Bound},
+    workspace::Workspace,
+};
 
 /// How deep it goes unless asked otherwise.
 const DEFAULT_DEPTH: usize = 1;
@@ -78,21 +81,19 @@ fn list(
     };
     let tree = Tree::read(&location, depth.clamp(1, MAX_DEPTH), stop)?;
     let total = tree.len();
-    let mut remarks = Vec::new();
-    let mut kept = Vec::new();
     let mut text = tree.render(MAX_SHOWN);
     if total == 0 {
         text = format!("{location} is empty");
     }
+    let mut output = Bound::DEFAULT.apply(text, "list_dir", artifacts);
+    let mut remarks = Vec::new();
     if total > MAX_SHOWN {
         let (where_kept, artifact) = artifacts.keep_and_tell("list_dir", &tree.render(total));
         let shown = MAX_SHOWN;
-        remarks.push(format!("{shown} of {} shown; {where_kept}", count(total, "entry")));
-        kept.extend(artifact);
+        let total = count(total, "entry");
+        remarks.push(format!("{shown} of {total} shown; {where_kept}"));
+        output.artifacts.extend(artifact);
     }
     remarks.extend(tree.remarks());
-    if !remarks.is_empty() {
-        text = format!("{text}\n[{}]", remarks.join("; "));
-    }
-    Ok(ToolOutput { text, is_error: false, artifacts: kept })
+    Ok(output.with_remarks(&remarks))
 }

@@ -6,7 +6,7 @@ use super::{
     super::wording::{count, grouped},
     Found, Key, Request, ToolOutput,
 };
-use crate::artifacts::Artifacts;
+use crate::artifacts::{Artifacts, Bound};
 
 /// How many paths are shown at most.
 const MAX_SHOWN: usize = 200;
@@ -17,8 +17,6 @@ impl Request {
     pub(super) fn report(&self, mut found: Found, artifacts: &Artifacts) -> ToolOutput {
         let total = found.files.len();
         found.files.sort_unstable();
-        let mut remarks = Vec::new();
-        let mut kept = Vec::new();
         let shown: Vec<String> = found
             .files
             .iter()
@@ -28,12 +26,19 @@ impl Request {
             .filter(|path| self.base.is_below_root(path))
             .map(|path| self.base.show(&path))
             .collect();
+        let text = if total == 0 {
+            format!("no files match {} in {}", self.pattern, self.base)
+        } else {
+            shown.join("\n")
+        };
+        let mut output = Bound::DEFAULT.apply(text, "glob_files", artifacts);
+        let mut remarks = Vec::new();
         if total == 0 {
             remarks.push("hidden and git-ignored files are left out".to_owned());
         }
         if total > MAX_SHOWN {
             let (where_kept, artifact) = artifacts.keep_and_tell("glob_files", &self.all(&found));
-            kept.extend(artifact);
+            output.artifacts.extend(artifact);
             remarks.push(format!(
                 "{MAX_SHOWN} of {} shown; {}; {where_kept}",
                 count(total, "file"),
@@ -42,15 +47,7 @@ impl Request {
         }
         found.unread.sort_unstable();
         remarks.extend(found.unread.drain(..).take(3));
-        let mut text = if total == 0 {
-            format!("no files match {} in {}", self.pattern, self.base)
-        } else {
-            shown.join("\n")
-        };
-        if !remarks.is_empty() {
-            text = format!("{text}\n[{}]", remarks.join("; "));
-        }
-        ToolOutput { text, is_error: false, artifacts: kept }
+        output.with_remarks(&remarks)
     }
 
     fn all(&self, found: &Found) -> String {

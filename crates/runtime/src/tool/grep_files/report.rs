@@ -1,15 +1,15 @@
 //! What a model is told about a search: rows by path, and in brackets what was left out.
 
 use super::{
-    super::{
-        ToolOutput,
-        wording::{count, grouped},
-    },
+    super::{ToolOutput, wording::count},
     hits::{Hits, Line},
     query::{Mode, Query},
     ranking::Found,
 };
-use crate::artifacts::{Artifacts, Bound, first_bytes};
+use crate::{
+    artifacts::{Artifacts, Bound, first_bytes},
+    workspace::Kind,
+};
 
 /// How many files that could not be read are named.
 const MAX_UNREAD: usize = 3;
@@ -35,10 +35,7 @@ pub(super) fn report(query: &Query, found: &Found, artifacts: &Artifacts) -> Too
     if found.files.is_empty() {
         output.text = nothing(query, found);
     }
-    if !remarks.is_empty() {
-        output.text = format!("{}\n[{}]", output.text, remarks.join("; "));
-    }
-    output
+    output.with_remarks(&remarks)
 }
 
 /// An answer being written.
@@ -112,9 +109,12 @@ fn remarks(query: &Query, found: &Found, is_cut: bool) -> Vec<String> {
 
 fn nothing(query: &Query, found: &Found) -> String {
     let pattern = first_bytes(&query.pattern, 200);
-    let searched = grouped(found.searched as u64);
-    format!(
-        "no matches for {pattern} in {} ({searched} files searched; hidden and git-ignored ones are not)",
-        query.base
-    )
+    let nothing = format!("no matches for {pattern} in {}", query.base);
+    match query.base.kind() {
+        Kind::File => nothing,
+        Kind::Directory => format!(
+            "{nothing} ({} searched; hidden and git-ignored ones are not)",
+            count(found.searched, "file")
+        ),
+    }
 }

@@ -1,8 +1,12 @@
 //! The catalogue: every tool has its prose, and all of them together are short.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
-use attache_runtime::tool::Effect;
+use attache_runtime::{
+    artifacts::Artifacts,
+    tool::{Effect, Tool, ToolContext, ToolOutput, ToolSpec},
+    workspace::{Location, PathError, Workspace},
+};
 use serde_json::json;
 
 use super::Fixture;
@@ -28,6 +32,20 @@ fn every_tool_has_its_prose_beside_its_code() {
     names.sort();
     prose_files.sort();
     assert_eq!(names, prose_files);
+}
+
+/// The compiler checks it: whatever crosses a task is `Send` and `Sync`.
+#[test]
+fn public_types_cross_threads() {
+    fn crosses<T: Send + Sync>() {}
+    crosses::<Workspace>();
+    crosses::<Location>();
+    crosses::<PathError>();
+    crosses::<Artifacts>();
+    crosses::<ToolContext>();
+    crosses::<ToolOutput>();
+    crosses::<ToolSpec>();
+    crosses::<Arc<dyn Tool>>();
 }
 
 #[test]

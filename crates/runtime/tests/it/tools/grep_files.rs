@@ -2,7 +2,6 @@
 
 use std::{
     fs::{self, File},
-    io::{BufWriter, Write as _},
     os::unix::fs::PermissionsExt as _,
     time::{Duration, Instant},
 };
@@ -270,42 +269,36 @@ fn what_may_not_be_read_is_named() {
     );
 }
 
-/// A file that takes long to search.
-fn endless(fixture: &Fixture) {
-    let mut file = BufWriter::new(File::create(fixture.root().join("big")).unwrap());
-    let line = [b'a'; 1023];
-    for _ in 0..200_000 {
-        file.write_all(&line).unwrap();
-        file.write_all(b"\n").unwrap();
-    }
-    file.into_inner().unwrap();
+/// A file that takes minutes to search: a terabyte of nothing.
+fn endless(fixture: &Fixture) -> Value {
+    let file = File::create(fixture.root().join("big")).unwrap();
+    file.set_len(1 << 40).unwrap();
+    json!({"pattern": "needle", "path": "big"})
 }
 
 #[test]
 fn a_search_stops_in_the_middle_of_a_file() {
     let fixture = Fixture::new();
-    endless(&fixture);
+    let arguments = endless(&fixture);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let arguments = json!({"pattern": r"(a+b|a+c)[x-z]{3}\d"});
     let start = Instant::now();
     let output = runtime.block_on(async {
         let stop = async {
             tokio::time::sleep(Duration::from_millis(50)).await;
             fixture.context.cancel.cancel();
         };
-        tokio::join!(fixture.tool("grep_files").call(arguments.clone(), &fixture.context), stop).0
+        tokio::join!(fixture.tool("grep_files").call(arguments, &fixture.context), stop).0
     });
     assert_eq!(output.text, "cancelled");
     assert!(output.is_error);
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_secs(30));
 }
 
 #[test]
 fn a_search_that_nobody_waits_for_stops() {
     let fixture = Fixture::new();
-    endless(&fixture);
+    let arguments = endless(&fixture);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let arguments = json!({"pattern": r"(a+b|a+c)[x-z]{3}\d"});
     let start = Instant::now();
     runtime.block_on(async {
         let call = fixture.tool("grep_files").call(arguments, &fixture.context);
@@ -313,7 +306,7 @@ fn a_search_that_nobody_waits_for_stops() {
     });
     // Dropping the runtime waits for what still runs.
     drop(runtime);
-    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(start.elapsed() < Duration::from_secs(30));
     assert!(!fixture.context.cancel.is_cancelled());
 }
 
