@@ -219,11 +219,10 @@ impl Fields {
                 self.taken.push(near.as_str().to_owned());
             }
         }
-        for tool in std::mem::take(&mut self.taken) {
-            if !self.definition.disallowed_tools.contains(&tool) {
-                self.definition.disallowed_tools.push(tool);
-            }
-        }
+        // Several keys may take the same tool away.
+        let mut seen = HashSet::new();
+        self.definition.disallowed_tools.append(&mut self.taken);
+        self.definition.disallowed_tools.retain(|tool| seen.insert(tool.clone()));
     }
 
     /// Reports an entry that means no tool.

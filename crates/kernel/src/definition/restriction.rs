@@ -3,6 +3,8 @@
 //! Reading only ever narrows. What is not understood takes away whatever it may have restricted, with
 //! a warning; it never grants.
 
+use std::collections::HashSet;
+
 use super::{
     Code, Diagnostic, Position,
     dialect::Dialect,
@@ -81,13 +83,18 @@ impl Fields {
     fn take_tool_switches(&mut self, key: Key, members: &[Member]) {
         let mut on: Vec<(String, Position)> = Vec::new();
         let mut off: Vec<(String, Position)> = Vec::new();
+        let mut seen = HashSet::new();
         for switch in members {
             let state = switch.value.scalar().and_then(Scalar::as_bool);
             if state.is_none() {
                 self.not_understood(switch);
             }
+            // A switch that stands twice is on only if it is on both times.
+            let first = seen.insert(switch.key.trim());
             let side = if state == Some(true) { &mut on } else { &mut off };
-            side.push((switch.key.trim().to_owned(), switch.key_at));
+            if first || state != Some(true) {
+                side.push((switch.key.trim().to_owned(), switch.key_at));
+            }
         }
         if key == Key::DisallowedTools {
             std::mem::swap(&mut on, &mut off);
