@@ -9,6 +9,9 @@ pub mod builtin;
 pub mod discovery;
 pub mod trust;
 
+pub mod events;
+pub mod executor;
+pub mod journal;
 pub mod model;
 
 pub mod artifacts;

@@ -30,6 +30,8 @@ pub enum Chunk {
     Text(String),
     /// A piece of reasoning.
     Thought(String),
+    /// Something arrived that is not for showing: the model is alive.
+    Alive,
 }
 
 /// Takes pieces as they arrive.

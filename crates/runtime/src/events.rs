@@ -1,0 +1,36 @@
+//! Events: what watchers of runs are shown, in order, once it is in the journal.
+//!
+//! Nobody misses an event and nobody is waited for: every watcher has a queue of its own.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use attache_kernel::event::activity::SubagentActivityEvent;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Tells watchers what happens; cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Publisher {
+    watchers: Arc<Mutex<Vec<UnboundedSender<Arc<SubagentActivityEvent>>>>>,
+}
+
+/// The events from now on, as they happen; it ends with the last publisher.
+pub type Watching = UnboundedReceiver<Arc<SubagentActivityEvent>>;
+
+impl Publisher {
+    /// Begins to watch.
+    pub fn watch(&self) -> Watching {
+        let (sender, receiver) = unbounded_channel();
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        receiver
+    }
+
+    /// Shows an event to everyone who still watches.
+    pub fn publish(&self, event: SubagentActivityEvent) {
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        if watchers.is_empty() {
+            return;
+        }
+        let event = Arc::new(event);
+        watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());
+    }
+}

@@ -1,0 +1,161 @@
+//! The executor: the one loop that does what a run decides.
+//!
+//! Foreground, background, nested and resumed runs differ in who awaits [`drive`] and where the journal
+//! lies, in nothing else. Whatever is under way when the time is up or the run is cancelled is dropped,
+//! and with it everything it holds.
+
+mod model_turn;
+mod recorder;
+mod tool_turn;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use attache_kernel::{
+    event::Event,
+    run::{Run, Step},
+    tool_name::ToolName,
+};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::recorder::Recorder;
+use crate::{
+    events::Publisher,
+    journal::{Journal, JournalError},
+    model::Model,
+    tool::{Tool, ToolContext},
+};
+
+/// A run and everything it takes to drive it.
+#[derive(Debug)]
+pub struct Execution {
+    /// The run.
+    pub run: Run,
+    /// The events that came of making it, not yet in the journal.
+    pub opening: Vec<Event>,
+    /// The number of the next entry.
+    pub next_seq: u64,
+    /// What answers it.
+    pub model: Arc<dyn Model>,
+    /// The tools it may call, by name.
+    pub tools: BTreeMap<ToolName, Arc<dyn Tool>>,
+    /// What those tools may touch; its token is the run's.
+    pub context: ToolContext,
+    /// Where its entries lie.
+    pub journal: Box<dyn Journal>,
+    /// Who is shown its events.
+    pub events: Publisher,
+    /// How long to wait for what.
+    pub patience: Patience,
+}
+
+/// How long to wait for a model that says nothing, and for a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// A model from which no byte comes for so long is called again.
+    pub stall: Duration,
+    /// A tool that takes longer is stopped.
+    pub tool: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { stall: Duration::from_secs(90), tool: Duration::from_mins(2) }
+    }
+}
+
+/// Drives a run to its end.
+pub async fn drive(execution: Execution) -> Result<Run, JournalError> {
+    let Execution { run, opening, next_seq, model, tools, context, journal, events, patience } =
+        execution;
+    let mut driver = Driver {
+        offset: run.last_moment(),
+        began: Instant::now(),
+        cancel: context.cancel.clone(),
+        recorder: Recorder::new(journal, events, next_seq),
+        run,
+        model,
+        tools,
+        context,
+        patience,
+    };
+    let now = driver.now();
+    driver.recorder.record(&driver.run, opening, now).await?;
+    loop {
+        match driver.run.next_step() {
+            Step::Start => driver.feed(Run::start).await?,
+            Step::TakeOver => driver.feed(Run::taken_over).await?,
+            Step::CallModel(request) => driver.model_turn(request).await?,
+            Step::CallTools(calls) => driver.tool_turn(calls).await?,
+            Step::Finished(_) => return Ok(driver.run),
+        }
+    }
+}
+
+struct Driver {
+    run: Run,
+    model: Arc<dyn Model>,
+    tools: BTreeMap<ToolName, Arc<dyn Tool>>,
+    context: ToolContext,
+    recorder: Recorder,
+    patience: Patience,
+    cancel: CancellationToken,
+    began: Instant,
+    /// What the run's clock showed when the driving began.
+    offset: Duration,
+}
+
+/// Why waiting ended before what was waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interruption {
+    TimeUp,
+    Cancelled,
+}
+
+impl Driver {
+    /// The run's clock.
+    fn now(&self) -> Duration {
+        self.offset + self.began.elapsed()
+    }
+
+    /// That moment of the run's clock.
+    fn moment(&self, moment: Duration) -> Instant {
+        self.began + moment.saturating_sub(self.offset)
+    }
+
+    /// Tells the run that something happened, and records what follows from it.
+    async fn feed(
+        &mut self,
+        happen: impl FnOnce(&mut Run, Duration) -> Vec<Event>,
+    ) -> Result<(), JournalError> {
+        let now = self.now();
+        let events = happen(&mut self.run, now);
+        self.recorder.record(&self.run, events, now).await
+    }
+
+    /// The run is to be interrupted, as soon as this returns.
+    fn interruption(&self) -> impl Future<Output = Interruption> + Send + use<> {
+        let cancel = self.cancel.clone();
+        let deadline = self.run.deadline().map(|deadline| self.moment(deadline));
+        async move {
+            let time_up = async {
+                match deadline {
+                    Some(deadline) => tokio::time::sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Interruption::Cancelled,
+                () = time_up => Interruption::TimeUp,
+            }
+        }
+    }
+
+    async fn interrupted(&mut self, interruption: Interruption) -> Result<(), JournalError> {
+        match interruption {
+            Interruption::TimeUp => self.feed(Run::clock).await,
+            Interruption::Cancelled => self.feed(Run::cancelled).await,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A model turn: calls the model, shows what arrives, and knows when to stop waiting.
+
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use attache_kernel::{
+    event::Event,
+    run::{ModelFailure, ModelRequest, Reply},
+};
+
+use super::{Driver, Interruption};
+use crate::{
+    journal::JournalError,
+    model::{Chunk, ModelCall},
+};
+
+/// What waiting for a model came to.
+enum Waited {
+    Answered(Result<Reply, ModelFailure>),
+    Stalled,
+    Interrupted(Interruption),
+}
+
+impl Driver {
+    pub(super) async fn model_turn(&mut self, request: ModelRequest) -> Result<(), JournalError> {
+        let due = self.moment(request.not_before);
+        tokio::select! {
+            biased;
+            interruption = self.interruption() => return self.interrupted(interruption).await,
+            () = tokio::time::sleep_until(due) => {}
+        }
+        let (waited, partial) = self.call_model(&request).await;
+        // The conversation grows in place once nobody else holds it.
+        drop(request);
+        match waited {
+            Waited::Answered(Ok(reply)) => {
+                self.feed(|run, now| run.model_replied(reply, now)).await
+            }
+            Waited::Answered(Err(failure)) => self.failed(failure).await,
+            Waited::Stalled => {
+                let seconds = self.patience.stall.as_secs();
+                let message = format!("the model sent nothing for {seconds} s");
+                self.failed(ModelFailure::Transient { message, retry_after: None }).await
+            }
+            Waited::Interrupted(interruption) => {
+                if !partial.trim().is_empty() {
+                    self.feed(|run, now| run.reply_cut_off(&partial, now)).await?;
+                }
+                self.interrupted(interruption).await
+            }
+        }
+    }
+
+    async fn failed(&mut self, failure: ModelFailure) -> Result<(), JournalError> {
+        self.feed(|run, now| run.model_failed(failure, random(), now)).await
+    }
+
+    /// Calls the model; with the text that arrived, should the reply never be whole.
+    async fn call_model(&mut self, request: &ModelRequest) -> (Waited, String) {
+        let interruption = self.interruption();
+        let began = self.began;
+        let stall = self.patience.stall;
+        let heard = AtomicU64::new(milliseconds(began.elapsed()));
+        let mut partial = String::new();
+        let Self { run, recorder, model, .. } = self;
+        let run = &*run;
+        let mut chunks = |chunk: Chunk| {
+            heard.store(milliseconds(began.elapsed()), Ordering::Relaxed);
+            let event = match chunk {
+                Chunk::Alive => return,
+                Chunk::Text(text) => {
+                    partial.push_str(&text);
+                    Event::TextChunk { text }
+                }
+                Chunk::Thought(text) => Event::ThoughtChunk { text },
+            };
+            recorder.show(run, &event);
+        };
+        let call = ModelCall { request, assignment: run.assignment() };
+        let silence = async {
+            loop {
+                let last = Duration::from_millis(heard.load(Ordering::Relaxed));
+                let limit = began + last + stall;
+                if tokio::time::Instant::now() >= limit {
+                    return;
+                }
+                tokio::time::sleep_until(limit).await;
+            }
+        };
+        let waited = tokio::select! {
+            biased;
+            interruption = interruption => Waited::Interrupted(interruption),
+            answer = model.call(call, &mut chunks) => Waited::Answered(answer),
+            () = silence => Waited::Stalled,
+        };
+        (waited, partial)
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A number from 0 to 1 that no two processes share, to spread their retries.
+fn random() -> f64 {
+    let bits = RandomState::new().hash_one(()) >> 32;
+    f64::from(u32::try_from(bits).unwrap_or(u32::MAX)) / f64::from(u32::MAX)
+}
