@@ -16,6 +16,7 @@ use crate::commands;
     version,
     arg_required_else_help = true,
     after_help = "Examples:
+  attache run Explore \"where is X?\"    one agent, from task to result
   attache list                         every agent there is, and its state
   attache show Explore                 one agent in full
   attache validate                     what is wrong with your agent files
@@ -63,6 +64,7 @@ pub(crate) struct Globals {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Run(commands::run::RunArgs),
     List(commands::list::ListArgs),
     Show(commands::show::ShowArgs),
     Validate(commands::validate::ValidateArgs),

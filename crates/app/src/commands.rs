@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod new;
+pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod suggest;
 pub(crate) mod trust;
@@ -26,6 +27,7 @@ pub(crate) fn run(cli: Cli, environment: Environment) -> Result<Exit, Failure> {
     }
     let setup = Setup::new(cli.globals, environment)?;
     match cli.command {
+        Command::Run(args) => run::run(&args, &setup),
         Command::List(args) => list::run(&args, &setup),
         Command::Show(args) => show::run(&args, &setup),
         Command::Validate(args) => validate::run(&args, &setup),

@@ -17,6 +17,15 @@ impl Environment {
         self.variables.get(name).map(String::as_str)
     }
 
+    /// The values that must never be written down: those of variables whose names say so.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        let secret = |name: &str| {
+            let name = name.to_ascii_uppercase();
+            ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
+        };
+        self.variables.iter().filter(move |(name, _)| secret(name)).map(|(_, value)| value.as_str())
+    }
+
     /// The variables whose names begin with `prefix`, in order.
     pub(crate) fn starting_with<'a>(
         &'a self,

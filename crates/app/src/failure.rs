@@ -9,6 +9,8 @@ pub(crate) enum Exit {
     Success,
     /// The work ended otherwise than hoped.
     Unsuccessful,
+    /// The user stopped it.
+    Interrupted,
     /// The command line, the settings or a definition is wrong.
     Usage,
 }
@@ -20,6 +22,7 @@ impl Exit {
             Self::Success => 0,
             Self::Unsuccessful => 1,
             Self::Usage => 2,
+            Self::Interrupted => 130,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 pub(crate) mod diagnostics;
 pub(crate) mod palette;
+pub(crate) mod progress;
+pub(crate) mod stream;
 pub(crate) mod table;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -13,6 +15,15 @@ use crate::failure::Failure;
 /// Prints a result.
 pub(crate) fn out(text: &str) -> Result<(), Failure> {
     settle(anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush()))
+}
+
+/// Prints a result that is Markdown: laid out on a terminal, as it is in a pipe.
+pub(crate) fn markdown(text: &str) -> Result<(), Failure> {
+    if io::stdout().is_terminal() {
+        let skin = termimad::MadSkin::default_dark();
+        return out(&format!("{}\n", skin.term_text(&printable(text))));
+    }
+    out(&format!("{}\n", text.trim_end()))
 }
 
 /// Prints a result as JSON: in lines for people on a terminal, in one for programs.
@@ -29,6 +40,11 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
             .and_then(|()| stdout.write_all(b"\n"))
             .and_then(|()| stdout.flush()),
     )
+}
+
+/// A stranger's text without what a terminal would obey.
+pub(crate) fn printable(text: &str) -> String {
+    text.replace(|letter: char| letter.is_control() && letter != '\n' && letter != '\t', "\u{fffd}")
 }
 
 /// Says something beside the result.

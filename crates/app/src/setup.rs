@@ -9,9 +9,9 @@ use attache_kernel::{
         Definition, PermissionMode, Trust,
         reading::{NameFrom, Rules},
     },
-    model_choice::{ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, choose},
+    model_choice::{ModelChoice, ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, choose},
     registry::{Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
-    tool_filter::{Delegation, FilterRequest, Schedule, ToolSet, filter},
+    tool_filter::{Delegation, FilterRequest, Filtered, Schedule, ToolSet, filter},
     tool_name::{BuiltinTool, ToolName},
 };
 use attache_runtime::{
@@ -42,6 +42,8 @@ pub(crate) struct Setup {
     pub(crate) project: Project,
     pub(crate) project_trust: ProjectTrust,
     pub(crate) format: OutputFormat,
+    /// Whether nothing is to be said beside the result.
+    pub(crate) quiet: bool,
     /// Whether a base was given for relative paths.
     pub(crate) moved: Option<PathBuf>,
     agents_json: Option<String>,
@@ -120,6 +122,7 @@ impl Setup {
             project,
             project_trust,
             format: if globals.json { OutputFormat::Json } else { OutputFormat::Text },
+            quiet: globals.quiet,
             moved: globals.cwd,
             agents_json: globals.agents,
             agents_dirs: globals.agents_dir,
@@ -194,8 +197,18 @@ impl Setup {
         host: &ToolSet,
         parent: &ParentModel,
     ) -> Appraisal {
-        let subagents = &self.settings.subagents;
-        let filtered = filter(&FilterRequest {
+        let filtered = self.filtered(definition, trust, host);
+        Appraisal {
+            effective_tools: filtered.tools.names().map(ToString::to_string).collect(),
+            withheld_tools: filtered.withheld.iter().map(Into::into).collect(),
+            effective_model: self
+                .question(definition, parent, None, |question| choose(question).ok()),
+        }
+    }
+
+    fn filtered(&self, definition: &Definition, trust: Trust, host: &ToolSet) -> Filtered {
+        let max_depth = self.settings.subagents.max_depth;
+        filter(&FilterRequest {
             definition,
             trust,
             parent: host,
@@ -204,18 +217,52 @@ impl Setup {
             } else {
                 Schedule::Foreground
             },
-            delegation: Delegation { depth: 1, max_depth: subagents.max_depth },
-        });
+            delegation: Delegation { depth: 1, max_depth },
+        })
+    }
+
+    /// What an agent may call when it is run from here.
+    pub(crate) fn rights(&self, definition: &Definition, trust: Trust) -> Filtered {
+        self.filtered(definition, trust, &host_tools(&self.settings))
+    }
+
+    /// The model an agent runs on when the caller asks for this one.
+    pub(crate) fn choose_model(
+        &self,
+        definition: &Definition,
+        model: Option<&str>,
+        provider: Option<&str>,
+    ) -> Result<ModelChoice, Failure> {
+        let parent = self.parent_model();
+        let choice = self.question(definition, &parent, model, choose);
+        let mut choice = choice.map_err(|refused| {
+            Failure::usage(refused.to_string())
+                .hint("ask for one of these, or change subagents.model_allowlist")
+        })?;
+        if let Some(provider) = provider {
+            provider.clone_into(&mut choice.provider);
+        }
+        Ok(choice)
+    }
+
+    fn question<Answer>(
+        &self,
+        definition: &Definition,
+        parent: &ParentModel,
+        call: Option<&str>,
+        answer: impl FnOnce(&ModelQuestion<'_>) -> Answer,
+    ) -> Answer {
+        let subagents = &self.settings.subagents;
         let providers: Vec<String> = self.settings.model_providers.keys().cloned().collect();
         let planning = match definition.permission_mode {
             Some(PermissionMode::Plan) => Planning::Yes,
             _ => Planning::No,
         };
-        let effective_model = choose(&ModelQuestion {
+        answer(&ModelQuestion {
             env: OVERRIDE_VARIABLES.iter().find_map(|name| {
                 self.environment.get(name).filter(|value| !value.trim().is_empty())
             }),
-            call: None,
+            call,
             allowlist: &subagents.model_allowlist,
             definition: &definition.model_config,
             default_model: subagents.default_model.as_deref(),
@@ -224,12 +271,29 @@ impl Setup {
             providers: &providers,
             planning,
         })
-        .ok();
-        Appraisal {
-            effective_tools: filtered.tools.names().map(ToString::to_string).collect(),
-            withheld_tools: filtered.withheld.iter().map(Into::into).collect(),
-            effective_model,
-        }
+    }
+
+    /// The variable a provider's key is missing from.
+    pub(crate) fn missing_key(&self, provider: &str) -> Option<String> {
+        let configured = self.settings.model_providers.get(provider);
+        let variables: Vec<String> = match configured.and_then(|known| known.env_key.clone()) {
+            Some(variable) => vec![variable],
+            None => BUILTIN_PROVIDERS
+                .iter()
+                .filter(|known| known.id == provider)
+                .flat_map(|known| known.variables.iter().map(|name| (*name).to_owned()))
+                .collect(),
+        };
+        let is_set =
+            |name: &String| self.environment.get(name).is_some_and(|key| !key.trim().is_empty());
+        if variables.iter().any(is_set) { None } else { variables.into_iter().next() }
+    }
+
+    /// Whether there is such a provider.
+    pub(crate) fn knows_provider(&self, provider: &str) -> bool {
+        self.settings.model_providers.contains_key(provider)
+            || ["offline", "ollama"].contains(&provider)
+            || BUILTIN_PROVIDERS.iter().any(|known| known.id == provider)
     }
 
     /// What a bare run uses: the settings, else the provider whose key is there, else `offline`.

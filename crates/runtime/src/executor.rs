@@ -12,6 +12,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use attache_kernel::{
     event::Event,
+    outcome::Outcome,
     run::{Run, Step},
     tool_name::ToolName,
 };
@@ -65,7 +66,7 @@ impl Default for Patience {
 }
 
 /// Drives a run to its end.
-pub async fn drive(execution: Execution) -> Result<Run, JournalError> {
+pub async fn drive(execution: Execution) -> Result<(Run, Outcome), JournalError> {
     let Execution { run, opening, next_seq, model, tools, context, journal, events, patience } =
         execution;
     let mut driver = Driver {
@@ -87,7 +88,7 @@ pub async fn drive(execution: Execution) -> Result<Run, JournalError> {
             Step::TakeOver => driver.feed(Run::taken_over).await?,
             Step::CallModel(request) => driver.model_turn(request).await?,
             Step::CallTools(calls) => driver.tool_turn(calls).await?,
-            Step::Finished(_) => return Ok(driver.run),
+            Step::Finished(outcome) => return Ok((driver.run, *outcome)),
         }
     }
 }

@@ -3,9 +3,13 @@
 //! The loop that drives a run knows this trait alone; whether the entries go to a file here or to a
 //! stream elsewhere is the journal's affair.
 
+mod local;
+
 use std::{fmt, pin::Pin};
 
 use attache_kernel::transcript::Entry;
+
+pub use self::local::LocalJournal;
 
 /// Takes the entries of one run, in order.
 pub trait Journal: fmt::Debug + Send {

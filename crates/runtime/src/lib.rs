@@ -13,6 +13,8 @@ pub mod events;
 pub mod executor;
 pub mod journal;
 pub mod model;
+pub mod runtime;
+pub mod transcripts;
 
 pub mod artifacts;
 pub mod tool;

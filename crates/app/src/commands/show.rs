@@ -145,7 +145,7 @@ fn definition_fields(page: &mut Page, agent: &Definition) {
     }
     if let Some(prompt) = &agent.prompt_config.system_prompt {
         page.line("");
-        page.line(prompt);
+        page.line(&print::printable(prompt));
     }
 }
 

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use attache_kernel::definition::{Diagnostic, Severity};
 
-use super::palette::{Tone, paint};
+use super::{
+    palette::{Tone, paint},
+    printable,
+};
 
 /// How a diagnostic is coloured.
 fn tone(severity: Severity) -> Tone {
@@ -18,8 +21,11 @@ fn tone(severity: Severity) -> Tone {
 /// A diagnostic with the line it is about; `text` is the file's, where it can be had.
 pub(crate) fn render(diagnostic: &Diagnostic, path: &Path, text: Option<&str>) -> String {
     let head = format!("{}[{}]", diagnostic.severity.as_str(), diagnostic.code);
-    let mut lines =
-        vec![format!("{}: {}", paint(tone(diagnostic.severity), &head), diagnostic.message)];
+    let mut lines = vec![format!(
+        "{}: {}",
+        paint(tone(diagnostic.severity), &head),
+        printable(&diagnostic.message)
+    )];
     let place = format!("{}:{}:{}", path.display(), diagnostic.line, diagnostic.column);
     lines.push(format!("  {} {place}", paint(Tone::Faint, "-->")));
     lines.extend(snippet(diagnostic, text));
@@ -36,12 +42,8 @@ fn snippet(diagnostic: &Diagnostic, text: Option<&str>) -> Vec<String> {
     let column = usize::try_from(diagnostic.column.saturating_sub(1)).unwrap_or_default();
     // A long line is shown around the place that matters.
     let from = column.saturating_sub(WIDEST * 2 / 3);
-    let shown: String = line
-        .chars()
-        .skip(from)
-        .take(WIDEST)
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .collect();
+    let shown: String =
+        printable(line).replace('\t', " ").chars().skip(from).take(WIDEST).collect();
     if shown.trim().is_empty() {
         return Vec::new();
     }

@@ -38,6 +38,7 @@ pub(crate) fn render(headings: &[&str], rows: Vec<Vec<Cell>>, fixed: &[usize]) -
 
 /// As much of a text as fits on a line of that many characters.
 pub(crate) fn clip(text: &str, width: usize) -> String {
+    let text = super::printable(text);
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= width {
         return line;

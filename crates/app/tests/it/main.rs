@@ -10,6 +10,7 @@ mod docs;
 mod doctor;
 mod list;
 mod new;
+mod run;
 mod show;
 mod suggest;
 mod tidy;

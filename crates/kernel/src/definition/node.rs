@@ -48,11 +48,11 @@ pub(crate) struct Member {
 
 impl Scalar {
     pub(crate) fn plain(text: impl Into<String>) -> Self {
-        Self { text: text.into(), style: Style::Plain }
+        Self { text: printable(text.into()), style: Style::Plain }
     }
 
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), style: Style::Text }
+        Self { text: printable(text.into()), style: Style::Text }
     }
 
     pub(crate) fn is_null(&self) -> bool {
@@ -108,7 +108,7 @@ impl Scalar {
 impl Member {
     /// A member that stands nowhere in a file.
     pub(crate) fn named(key: &str, value: Node) -> Self {
-        Self { key: key.to_owned(), key_at: Position::START, value }
+        Self { key: printable(key.to_owned()), key_at: Position::START, value }
     }
 }
 
@@ -176,6 +176,13 @@ impl Node {
             Kind::Map(members) => members.iter().map(|member| member.value.size()).sum(),
         }
     }
+}
+
+/// A text without control characters other than line breaks and tabs: they are no part of a name or a
+/// description, and a terminal would obey them.
+pub(crate) fn printable(text: String) -> String {
+    let hidden = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
+    if text.contains(hidden) { text.replace(hidden, "") } else { text }
 }
 
 /// The members as a JSON object; of a key that stands twice, the first.

@@ -7,7 +7,7 @@ use toml::{
 
 use super::{
     diagnostic::{Code, Diagnostic, Position},
-    node::{Kind, Member, Node, Scalar},
+    node::{Kind, Member, Node, Scalar, printable},
 };
 
 /// The keys and values of a TOML text.
@@ -31,7 +31,7 @@ fn members(table: &DeTable<'_>, places: &Places<'_>) -> Vec<Member> {
     let mut members: Vec<Member> = table
         .iter()
         .map(|(key, value)| Member {
-            key: key.get_ref().to_string(),
+            key: printable(key.get_ref().to_string()),
             key_at: places.of(key.span().start),
             value: node(value, places),
         })

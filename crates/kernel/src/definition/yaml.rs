@@ -4,7 +4,7 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span, StrInp
 
 use super::{
     diagnostic::Position,
-    node::{Kind, Member, Node, Scalar, Style},
+    node::{Kind, Member, Node, Scalar, Style, printable},
 };
 
 /// No honest header nests deeper or holds more; hostile ones, with aliases of aliases, do.
@@ -75,7 +75,7 @@ impl<'text> Builder<'text> {
                     ScalarStyle::Plain => Style::Plain,
                     _ => Style::Text,
                 };
-                (anchor, Kind::Scalar(Scalar { text: text.into_owned(), style }))
+                (anchor, Kind::Scalar(Scalar { text: printable(text.into_owned()), style }))
             }
             Event::SequenceStart(_, anchor, _) => (anchor, Kind::List(self.list(depth)?)),
             Event::MappingStart(_, anchor, _) => (anchor, Kind::Map(self.map(depth)?)),

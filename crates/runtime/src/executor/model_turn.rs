@@ -26,11 +26,14 @@ enum Waited {
 
 impl Driver {
     pub(super) async fn model_turn(&mut self, request: ModelRequest) -> Result<(), JournalError> {
-        let due = self.moment(request.not_before);
-        tokio::select! {
-            biased;
-            interruption = self.interruption() => return self.interrupted(interruption).await,
-            () = tokio::time::sleep_until(due) => {}
+        // A timer rounds up to its next tick: what is due is not slept for.
+        if request.not_before > self.now() {
+            let due = self.moment(request.not_before);
+            tokio::select! {
+                biased;
+                interruption = self.interruption() => return self.interrupted(interruption).await,
+                () = tokio::time::sleep_until(due) => {}
+            }
         }
         let (waited, partial) = self.call_model(&request).await;
         // The conversation grows in place once nobody else holds it.

@@ -1,0 +1,380 @@
+//! `attache run AGENT TASK`: one agent, from task to result.
+
+mod connection;
+mod inputs;
+mod task;
+
+use std::{path::PathBuf, sync::Arc};
+
+use attache_kernel::{
+    definition::{Definition, Trust},
+    outcome::{ModelUsed, RunResult, Status},
+    registry::Record,
+    run::{
+        Run,
+        assignment::{Assignment, Environment, Finish, ModelLimits, SessionSource, SubAgentSource},
+    },
+    transcript::fold,
+};
+use attache_runtime::{
+    executor::Patience,
+    runtime::{Runtime, Start, StartError, new_run_id, new_session_id},
+    transcripts::{
+        Durability, Options, RunState, Secrets, Transcript, TranscriptError, TranscriptStore,
+    },
+};
+use clap::{Args, ValueEnum};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    failure::{Exit, Failure},
+    print::{
+        self,
+        palette::{Tone, paint},
+        progress::Progress,
+        stream,
+    },
+    settings,
+    setup::{OutputFormat, Setup, lookup_failure},
+};
+
+/// Run an agent on a task and print its result.
+///
+/// The agent works in an isolated context with its own prompt, model, tools and limits. Progress goes to
+/// stderr, the result to stdout. Every event is in the transcript before it is shown, so a run can be
+/// resumed at any time.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache run Explore \"where is the parser, and what calls it?\"
+  attache run Explore -f question.md --json
+  git diff | attache run reviewer -f -
+  attache run reviewer --input file_path=src/main.rs
+  attache run --resume last \"and what about the tests?\"
+  attache run Plan \"add a cache\" --output-format stream-json
+
+Exit code 0: the agent reached its goal. 1: it ended otherwise. 2: wrong usage. 130: interrupted.")]
+pub(crate) struct RunArgs {
+    /// The agent's name, in any spelling; not needed with --resume.
+    #[arg(
+        required_unless_present = "resume",
+        add = clap_complete::ArgValueCandidates::new(super::completions::agent_names)
+    )]
+    agent: Option<String>,
+    /// The task; `-` reads it from standard input.
+    task: Vec<String>,
+    /// Read the task from a file; `-` is standard input.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// A typed input of the agent.
+    #[arg(long = "input", value_name = "KEY=VALUE")]
+    inputs: Vec<String>,
+    /// The model to run on.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// The provider of that model.
+    #[arg(long, value_name = "PROVIDER")]
+    provider: Option<String>,
+    /// Go on with an earlier run: its id, the beginning of it, or `last`.
+    #[arg(long, value_name = "ID")]
+    resume: Option<String>,
+    /// At most so many turns.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_turns: Option<u32>,
+    /// At most so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    timeout: Option<u32>,
+    /// What to do when a call needs approval; off a terminal it is denied.
+    #[arg(long, value_enum, value_name = "HOW")]
+    approve: Option<Approve>,
+    /// Trust the agent's file for this run alone.
+    #[arg(long)]
+    trust: bool,
+    /// How to print: text for people, json for one object, stream-json for one event a line.
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    output_format: Option<RunFormat>,
+}
+
+/// What to do when a call needs approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Approve {
+    /// Ask at the terminal.
+    Ask,
+    /// Refuse it.
+    Deny,
+    /// Allow what the sandbox confines.
+    Sandbox,
+    /// Allow everything.
+    All,
+}
+
+/// How a run is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RunFormat {
+    /// For people.
+    Text,
+    /// One object.
+    Json,
+    /// One event a line.
+    StreamJson,
+}
+
+pub(crate) fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::unsuccessful("cannot start").because(&error))?;
+    let exit = runtime.block_on(carry_out(args, setup));
+    // Nothing that is still under way is waited for: it was told to stop.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
+    if args.approve == Some(Approve::Ask) && !print::is_interactive() {
+        return Err(Failure::usage("nobody can be asked off a terminal")
+            .hint("use --approve deny, sandbox or all"));
+    }
+    let runtime = Runtime::new(transcripts(setup), patience(setup));
+    let mut plan = match &args.resume {
+        Some(id) => resumed(args, setup, &runtime, id)?,
+        None => fresh(args, setup)?,
+    };
+    let definition = Arc::make_mut(&mut plan.start.assignment.definition);
+    limit(definition, args);
+    let format = match (args.output_format, setup.format) {
+        (Some(format), _) => format,
+        (None, OutputFormat::Json) => RunFormat::Json,
+        (None, OutputFormat::Text) => RunFormat::Text,
+    };
+    let watching = runtime.watch();
+    let cancel = plan.start.cancel.clone();
+    let shown = async {
+        match format {
+            RunFormat::StreamJson => stream::print(watching).await,
+            RunFormat::Text | RunFormat::Json if !setup.quiet => {
+                Progress::new().show(watching).await;
+            }
+            RunFormat::Text | RunFormat::Json => drop(watching),
+        }
+    };
+    let working = async {
+        let result = match &plan.earlier {
+            Some(earlier) => runtime.resume(earlier, plan.start).await,
+            None => runtime.run(plan.start).await,
+        };
+        // The watchers see the last event, then the end.
+        drop(runtime);
+        result
+    };
+    let (result, interrupted) = tokio::select! {
+        (result, ()) = async { tokio::join!(working, shown) } => (result, false),
+        () = quit_on_second_interrupt(cancel.clone()) => return Ok(Exit::Interrupted),
+    };
+    let result = result.map_err(|error| start_failure(&error))?;
+    let interrupted = interrupted || cancel.is_cancelled();
+    report(&result, format, interrupted)
+}
+
+/// What is to be run, and what it continues.
+struct RunPlan {
+    start: Start,
+    earlier: Option<Run>,
+}
+
+fn fresh(args: &RunArgs, setup: &Setup) -> Result<RunPlan, Failure> {
+    let inventory = setup.inventory()?;
+    let name = args.agent.as_deref().unwrap_or_default();
+    setup.record(&inventory, name)?;
+    let record = inventory.find(name).map_err(|error| lookup_failure(&error))?;
+    let definition = definition_of(record)?;
+    let inputs = inputs::parse(&args.inputs, definition.input_config.as_ref())?;
+    let may_be_empty = definition.prompt_config.query.is_some() || !inputs.is_empty();
+    let task = task::read(&args.task, args.file.as_deref(), may_be_empty)?;
+    let trust = if args.trust { Trust::Trusted } else { record.trusted };
+    let filtered = setup.rights(definition, trust);
+    let choice = setup.choose_model(definition, args.model.as_deref(), args.provider.as_deref())?;
+    let connection = connection::connect(&choice, setup)?;
+    let root = definition
+        .base_dir
+        .as_ref()
+        .map_or_else(|| setup.working_directory.clone(), |base| setup.working_directory.join(base));
+    let withheld_tools = filtered.withheld.iter().map(Into::into).collect();
+    let assignment = Assignment {
+        agent_id: new_run_id(),
+        session_id: new_session_id(),
+        parent_id: None,
+        resumed_from: None,
+        source: SessionSource::SubAgent(SubAgentSource::of(&definition.agent_type)),
+        depth: 1,
+        definition: Arc::new(definition.clone()),
+        finish: Finish::CompleteTask,
+        task,
+        description: None,
+        inputs,
+        environment: environment(&root),
+        model: connection.used,
+        model_limits: ModelLimits::default(),
+        tools: Vec::new(),
+        withheld_tools,
+    };
+    let start = Start {
+        assignment,
+        rights: filtered.tools,
+        model: connection.model,
+        root,
+        further_roots: setup.settings.workspace_roots.clone(),
+        cancel: CancellationToken::new(),
+    };
+    Ok(RunPlan { start, earlier: None })
+}
+
+fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result<RunPlan, Failure> {
+    let transcript = find(runtime.transcripts(), id)?;
+    if transcript.state == RunState::Running {
+        return Err(Failure::usage(format!("{} still runs", transcript.header.run.agent_id))
+            .hint("wait for it, or stop it first"));
+    }
+    let earlier = fold(transcript.into_lines())
+        .map_err(|error| Failure::usage("the transcript cannot be continued").because(&error))?;
+    let before = earlier.assignment();
+    // Without an agent's name on the command line, its place holds the first word of the task.
+    let words: Vec<String> = args.agent.iter().chain(&args.task).cloned().collect();
+    let task = task::read(&words, args.file.as_deref(), true)?;
+    let mut assignment = before.resumed_as(new_run_id(), task);
+    let definition = Arc::clone(&assignment.definition);
+    let filtered = setup.rights(&definition, trust_of(&definition, args, setup)?);
+    assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
+    let choice = match (&args.model, &args.provider) {
+        (None, None) => connection::as_before(&before.model),
+        (model, provider) => {
+            setup.choose_model(&definition, model.as_deref(), provider.as_deref())?
+        }
+    };
+    let connection = connection::connect(&choice, setup)?;
+    assignment.model = ModelUsed { chosen_by: before.model.chosen_by, ..connection.used };
+    let root = PathBuf::from(&before.environment.cwd);
+    if !root.is_dir() {
+        return Err(Failure::usage(format!("the run's folder {} is gone", root.display()))
+            .hint("restore the folder"));
+    }
+    let start = Start {
+        assignment,
+        rights: filtered.tools,
+        model: connection.model,
+        root,
+        further_roots: setup.settings.workspace_roots.clone(),
+        cancel: CancellationToken::new(),
+    };
+    Ok(RunPlan { start, earlier: Some(earlier) })
+}
+
+/// The transcript of that id, or of the newest run.
+fn find(transcripts: &TranscriptStore, id: &str) -> Result<Transcript, Failure> {
+    let failed = |error: TranscriptError| Failure::usage(error.to_string()).hint(error.hint());
+    if id != "last" {
+        return transcripts.load(id).map_err(failed);
+    }
+    let newest = transcripts.list().map_err(failed)?.into_iter().next();
+    let newest = newest.ok_or_else(|| {
+        Failure::usage("there is no run to resume").hint("begin one: attache run AGENT TASK")
+    })?;
+    transcripts.load(newest.agent_id.as_str()).map_err(failed)
+}
+
+/// A resumed agent is trusted if its file is, and still says what it said.
+fn trust_of(definition: &Definition, args: &RunArgs, setup: &Setup) -> Result<Trust, Failure> {
+    if args.trust {
+        return Ok(Trust::Trusted);
+    }
+    let inventory = setup.inventory()?;
+    let record = inventory.record(definition.agent_type.as_str());
+    Ok(match record {
+        Ok(record) if record.definition.as_deref() == Some(definition) => record.trusted,
+        _ => Trust::Untrusted,
+    })
+}
+
+fn definition_of(record: &Record) -> Result<&Definition, Failure> {
+    record.definition.as_deref().ok_or_else(|| {
+        Failure::usage(format!("nothing could be read of the agent `{}`", record.name))
+            .hint("`attache validate` says what is wrong")
+    })
+}
+
+fn limit(definition: &mut Definition, args: &RunArgs) {
+    if let Some(turns) = args.max_turns {
+        definition.run_config.max_turns = turns;
+    }
+    if let Some(seconds) = args.timeout {
+        definition.run_config.max_time_seconds = seconds;
+    }
+}
+
+fn environment(root: &std::path::Path) -> Environment {
+    Environment { cwd: root.display().to_string(), today: jiff::Zoned::now().date().to_string() }
+}
+
+fn patience(setup: &Setup) -> Patience {
+    Patience {
+        stall: std::time::Duration::from_secs(u64::from(setup.settings.stall_seconds)),
+        tool: std::time::Duration::from_secs(u64::from(setup.settings.tool_timeout_seconds)),
+    }
+}
+
+/// The transcripts of this user; what looks like a key in the environment never gets into one.
+pub(crate) fn transcripts(setup: &Setup) -> TranscriptStore {
+    let durability = match setup.settings.durability {
+        settings::Durability::Process => Durability::Process,
+        settings::Durability::Machine => Durability::Machine,
+    };
+    let secrets = Secrets::new(setup.environment.secrets().map(str::to_owned));
+    TranscriptStore::new(setup.attache_home.join("sessions"), Options { durability, secrets })
+}
+
+/// The first interrupt stops the run cleanly; this returns at the second.
+async fn quit_on_second_interrupt(cancel: CancellationToken) {
+    loop {
+        if tokio::signal::ctrl_c().await.is_err() {
+            // Without signals there is nothing to wait for.
+            std::future::pending::<()>().await;
+        }
+        if cancel.is_cancelled() {
+            return;
+        }
+        print::aside("stopping; once more to quit at once");
+        cancel.cancel();
+    }
+}
+
+fn report(result: &RunResult, format: RunFormat, interrupted: bool) -> Result<Exit, Failure> {
+    match format {
+        RunFormat::Json => print::json(result)?,
+        RunFormat::StreamJson => stream::result(result)?,
+        RunFormat::Text => {
+            if !result.result.trim().is_empty() {
+                print::markdown(&result.result)?;
+            }
+            if let Some(error) = &result.error {
+                print::aside(&format!("{} {error}", paint(Tone::Bad, "error:")));
+            }
+        }
+    }
+    if result.status != Status::Goal {
+        print::aside(&format!("resume with: attache run --resume {}", result.agent_id));
+    }
+    Ok(match result.status {
+        Status::Goal => Exit::Success,
+        _ if interrupted => Exit::Interrupted,
+        _ => Exit::Unsuccessful,
+    })
+}
+
+fn start_failure(error: &StartError) -> Failure {
+    match error {
+        StartError::Run(_) | StartError::Workspace(_) => Failure::usage(error.to_string()),
+        StartError::Transcript(inner) => {
+            Failure::unsuccessful(inner.to_string()).hint(inner.hint())
+        }
+        StartError::Journal(_) => Failure::unsuccessful("the run was stopped").because(error),
+    }
+}

@@ -1,0 +1,45 @@
+//! `stream-json`: one event a line as it happens, the result last.
+
+use std::io::{self, Write as _};
+
+use attache_kernel::{event::activity::SubagentActivityEvent, outcome::RunResult};
+use attache_runtime::events::Watching;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::settle;
+use crate::failure::Failure;
+
+/// Prints every event until the last.
+pub(crate) async fn print(mut watching: Watching) {
+    while let Some(event) = watching.recv().await {
+        if line("event", &*event).is_err() {
+            // Nobody reads any more; the run itself goes on.
+            return;
+        }
+    }
+}
+
+/// Prints the result, the last line.
+pub(crate) fn result(result: &RunResult) -> Result<(), Failure> {
+    settle(line("result", result))
+}
+
+/// The type first, the fields beside it.
+fn line(kind: &str, value: &impl Serialize) -> io::Result<()> {
+    let mut object = json!({ "type": kind });
+    if let (Value::Object(all), Value::Object(fields)) = (&mut object, serde_json::to_value(value)?)
+    {
+        all.extend(fields);
+    }
+    let mut stdout = io::stdout().lock();
+    serde_json::to_writer(&mut stdout, &object)?;
+    stdout.write_all(b"\n")?;
+    stdout.flush()
+}
+
+/// What an event's line holds; a test keeps it true.
+#[cfg(test)]
+pub(crate) type EventLine = SubagentActivityEvent;
+#[cfg(not(test))]
+const _: fn(&SubagentActivityEvent) -> &SubagentActivityEvent = |event| event;

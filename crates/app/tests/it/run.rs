@@ -1,0 +1,344 @@
+//! `attache run`, with the model that needs no key and no network.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use attache_testkit::project::{Ran, TestProject};
+use serde_json::{Value, json};
+
+use crate::project;
+
+/// A small program to ask questions about.
+fn with_code(project: &TestProject) {
+    project
+        .file("src/tool_filter.py", "import os\n\n\ndef tool_filter(tools):\n    return tools\n");
+    project.file("src/main.py", "from tool_filter import tool_filter\n\nprint(tool_filter([1]))\n");
+    project.file("README.md", "# Sample\n\nNothing of interest.\n");
+}
+
+fn object(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+#[test]
+fn a_question_about_code_is_answered_with_files_and_lines() {
+    let project = project();
+    with_code(&project);
+    let ran = project.run(&["run", "Explore", "where is the tool filter and what calls it?"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for part in ["src/tool_filter.py:4", "src/main.py:", "no language model"] {
+        assert!(ran.stdout.to_lowercase().contains(part), "{part} is not in {}", ran.stdout);
+    }
+    assert!(ran.stderr.contains("[Explore] Starting: where is the tool filter"));
+    assert!(ran.stderr.contains("[Explore] Turn 1/30 (0s/120s)"));
+    assert!(ran.stderr.contains("[Explore] → grep_files \""));
+    assert!(ran.stderr.contains("[Explore] Completed in"));
+    assert!(ran.stderr.contains("offline"), "it is said which model answers");
+    assert!(!ran.stderr.contains('\u{1b}') && !ran.stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    let project = project();
+    with_code(&project);
+    let ran = project.run(&["run", "Explore", "where is the kafka consumer?", "-q"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert!(ran.stdout.contains("kafka"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("tool_filter.py:4"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_result_is_one_object_with_every_field() {
+    let project = project();
+    with_code(&project);
+    let result = object(&project.run(&["run", "Explore", "tool filter", "--json"]));
+    let keys: Vec<&String> = result.as_object().unwrap().keys().collect();
+    assert_eq!(
+        keys,
+        [
+            "agent_id",
+            "agent_type",
+            "status",
+            "recovered_from",
+            "partial",
+            "result",
+            "output",
+            "error",
+            "turns_used",
+            "duration_seconds",
+            "total_duration_ms",
+            "total_tool_use_count",
+            "total_tokens",
+            "usage",
+            "cost_usd",
+            "model",
+            "session_id",
+            "parent_id",
+            "transcript",
+            "artifacts",
+            "tree",
+            "resumed_from"
+        ]
+    );
+    assert_eq!(result["agent_type"], "Explore");
+    assert_eq!((&result["status"], &result["partial"]), (&json!("goal"), &json!(false)));
+    assert_eq!(
+        result["model"],
+        json!({"id": "offline", "provider": "offline", "chosen_by": "parent"})
+    );
+    assert_eq!(result["tree"]["agents"], 1);
+    assert!(result["total_tool_use_count"].as_u64().unwrap() > 0);
+    assert!(result["agent_id"].as_str().unwrap().starts_with("agent-"));
+}
+
+#[test]
+fn events_come_one_a_line_and_the_result_last() {
+    let project = project();
+    with_code(&project);
+    let ran = project.run(&["run", "Plan", "tool filter", "--output-format", "stream-json"]);
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (last, events) = lines.split_last().unwrap();
+    assert_eq!((&last["type"], &last["status"]), (&json!("result"), &json!("goal")));
+    assert!(events.iter().all(|event| event["type"] == "event"));
+    assert_eq!(events[0]["event_type"], "STARTED");
+    assert_eq!(events.last().unwrap()["event_type"], "COMPLETED");
+    let numbers: Vec<u64> = events.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+    let progress = &events.iter().find(|event| event["event_type"] == "TURN_START").unwrap()["data"]
+        ["progress"];
+    let keys: Vec<&String> = progress.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["turns_completed", "max_turns", "elapsed_seconds", "max_seconds"]);
+    for key in ["agent_id", "ts", "session_id"] {
+        assert!(events.iter().all(|event| event[key].is_string()), "{key}");
+    }
+}
+
+#[test]
+fn every_event_is_on_disk_and_nobody_else_may_read_it() {
+    let project = project();
+    with_code(&project);
+    let result = object(&project.run(&["run", "Explore", "tool filter", "--json"]));
+    let path = result["transcript"].as_str().unwrap();
+    let id = result["agent_id"].as_str().unwrap();
+    let session = result["session_id"].as_str().unwrap();
+    assert!(path.ends_with(&format!("/.attache/sessions/{session}/{id}.jsonl")), "{path}");
+    let mode = |path: &str| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(path), 0o600);
+    assert_eq!(mode(path.rsplit_once('/').unwrap().0), 0o700);
+    let text = fs::read_to_string(path).unwrap();
+    let header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!((&header["type"], &header["format"]), (&json!("header"), &json!(1)));
+    assert_eq!(header["run"]["source"], json!({"sub_agent": "explore"}));
+}
+
+#[test]
+fn a_run_goes_on_where_it_was_left() {
+    let project = project();
+    with_code(&project);
+    let first = object(&project.run(&["run", "Explore", "tool filter", "--json"]));
+    let id = first["agent_id"].as_str().unwrap();
+    let second = object(&project.run(&["run", "--resume", id, "and the readme?", "--json"]));
+    assert_eq!(second["resumed_from"], id);
+    assert_ne!(second["agent_id"], id);
+    assert_eq!(second["status"], "goal");
+    let text = fs::read_to_string(second["transcript"].as_str().unwrap()).unwrap();
+    assert!(text.contains("and the readme?") && text.contains("tool filter"));
+    let third = object(&project.run(&["run", "--resume", "last", "more", "--json"]));
+    assert_eq!(third["resumed_from"], second["agent_id"]);
+}
+
+/// A transcript cut at any byte is what a killed process leaves.
+#[test]
+fn a_run_that_was_cut_off_is_resumed() {
+    let project = project();
+    with_code(&project);
+    let first = object(&project.run(&["run", "Explore", "tool filter", "--json"]));
+    let path = first["transcript"].as_str().unwrap();
+    let whole = fs::read(path).unwrap();
+    let lines: Vec<usize> = whole
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'\n')
+        .map(|(index, _)| index + 1)
+        .collect();
+    for cut in [lines[1], lines[3] + 5, lines[lines.len() / 2] + 1, whole.len() - 3] {
+        fs::write(path, &whole[..cut]).unwrap();
+        let id = first["agent_id"].as_str().unwrap();
+        let ran = project.run(&["run", "--resume", id, "--json"]);
+        assert_eq!(object(&ran)["status"], "goal", "cut at {cut}: {ran:?}");
+    }
+}
+
+#[test]
+fn limits_lead_to_a_last_chance_and_say_so() {
+    let project = project();
+    with_code(&project);
+    let result =
+        object(&project.run(&["run", "Explore", "tool filter", "--max-turns", "1", "--json"]));
+    assert_eq!(result["status"], "goal");
+    assert!(result["recovered_from"] == "max_turns" || result["recovered_from"].is_null());
+    assert_eq!(result["turns_used"], 1);
+}
+
+#[test]
+fn the_task_comes_from_anywhere() {
+    let project = project();
+    with_code(&project);
+    let file = project.file("question.txt", "where is the tool filter?");
+    let found = |ran: &Ran| ran.stdout.contains("src/tool_filter.py");
+    assert!(found(&project.run(&["run", "Explore", "-f", file.to_str().unwrap(), "-q"])));
+    assert!(found(
+        &project.run_with_input(&["run", "Explore", "-f", "-", "-q"], "the tool filter")
+    ));
+    assert!(found(&project.run_with_input(&["run", "Explore", "-", "-q"], "the tool filter")));
+    assert!(found(&project.run_with_input(&["run", "Explore", "-q"], "the tool filter")));
+    assert!(
+        found(&project.run(&["run", "explore", "the", "tool", "filter", "-q"])),
+        "any spelling"
+    );
+}
+
+#[test]
+fn inputs_are_typed_and_checked_before_anything_starts() {
+    let project = project();
+    with_code(&project);
+    project.agent(
+        "typed",
+        "description: d\ninputs:\n  file: {type: string, required: true, description: f}\n  depth: {type: integer, description: n}\n  only: {type: \"string[]\", description: o}",
+    );
+    let ran = project.run(&[
+        "run",
+        "typed",
+        "--input",
+        "file=src/main.py",
+        "--input",
+        "depth=3",
+        "--input",
+        "only=a,b",
+        "x",
+        "--json",
+        "-q",
+    ]);
+    let header = fs::read_to_string(object(&ran)["transcript"].as_str().unwrap()).unwrap();
+    let header: Value = serde_json::from_str(header.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        header["run"]["inputs"],
+        json!({"file": "src/main.py", "depth": 3, "only": ["a", "b"]})
+    );
+    for (arguments, part) in [
+        (&["run", "typed", "x"][..], "file"),
+        (&["run", "typed", "x", "--input", "file=a", "--input", "depth=deep"], "integer"),
+        (&["run", "typed", "x", "--input", "fiel=a"], "did you mean `file`?"),
+        (&["run", "typed", "x", "--input", "file"], "KEY=VALUE"),
+    ] {
+        let ran = project.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{arguments:?} {ran:?}");
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn mistakes_are_told_before_any_model_is_called() {
+    let project = project();
+    project.agent("broken", "tools: Read");
+    project.agent("openai-agent", "description: d\nmodel_config: {provider: openai, model: gpt-x}");
+    for (arguments, part) in [
+        (&["run", "Exlpore", "x"][..], "did you mean `Explore`?"),
+        (&["run", "broken", "x"], "missing_description"),
+        (&["run", "Explore"], "there is no task"),
+        (&["run", "Explore", "-f", "missing.txt"], "missing.txt"),
+        (&["run", "Explore", "x", "-f", "y"], "twice"),
+        (&["run", "Explore", "x", "--model", "gpt-x"], "no provider for the model"),
+        (&["run", "Explore", "x", "--provider", "nobody"], "no provider `nobody`"),
+        (&["run", "openai-agent", "x"], "OPENAI_API_KEY"),
+        (&["run", "Explore", "x", "--model", "replay:missing.jsonl"], "missing.jsonl"),
+        (&["run", "--resume", "agent-unknown"], "agent-unknown"),
+        (&["run", "--resume", "last"], "no run"),
+        (&["run", "Explore", "x", "--cwd", "missing"], "missing"),
+        (&["run", "Explore", "x", "--max-turns", "0"], "--max-turns"),
+        (&["run", "Explore", "x", "--approve", "ask"], "--approve"),
+        (&["run"], "AGENT"),
+        (&["run", "Explore", "x", "-c", "subagents.enabled=false"], "switched off"),
+    ] {
+        let ran = project.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{arguments:?} {ran:?}");
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    assert!(!project.home().join(".attache/sessions").exists(), "nothing was begun");
+}
+
+#[test]
+fn a_model_outside_the_allowlist_is_refused_with_the_list() {
+    let project = project();
+    let ran = project.run(&[
+        "run",
+        "Explore",
+        "x",
+        "--model",
+        "z",
+        "-c",
+        "subagents.model_allowlist=[\"a\",\"b\"]",
+    ]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("a, b"), "{}", ran.stderr);
+}
+
+#[test]
+fn withheld_tools_are_named_on_stderr_and_in_the_first_event() {
+    let project = project();
+    project.agent("worker", "description: d\ntools: Read, Bash");
+    let ran = project.run(&["run", "worker", "x"]);
+    assert!(
+        ran.stderr.contains("withheld: shell: untrusted agents may not use it"),
+        "{}",
+        ran.stderr
+    );
+    let ran = project.run(&["run", "worker", "x", "--output-format", "stream-json", "-q"]);
+    let started: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(started["data"]["withheld_tools"][0]["tool"], "shell");
+}
+
+#[test]
+fn keys_never_reach_a_transcript() {
+    let project = project().with_env("SOME_API_KEY", "sk-hush-hush-hush");
+    with_code(&project);
+    project.file("src/config.py", "tool_filter_key = 'sk-hush-hush-hush'\n");
+    let ran = project.run(&["run", "Explore", "tool_filter_key sk-hush-hush-hush", "--json"]);
+    let text = fs::read_to_string(object(&ran)["transcript"].as_str().unwrap()).unwrap();
+    assert!(text.contains("***") && !text.contains("sk-hush"), "{text}");
+}
+
+#[test]
+fn a_recording_answers_again_and_departures_are_loud() {
+    let project = project();
+    with_code(&project);
+    let first = object(&project.run(&["run", "Explore", "tool filter", "--json"]));
+    let model = format!("replay:{}", first["transcript"].as_str().unwrap());
+    let again =
+        object(&project.run(&["run", "Explore", "tool filter", "--json", "--model", &model]));
+    assert_eq!((&again["status"], &again["result"]), (&first["status"], &first["result"]));
+    assert_eq!(again["model"]["provider"], "replay");
+    let ran = project.run(&["run", "Explore", "something else", "--json", "--model", &model]);
+    assert_eq!((ran.code, &object(&ran)["status"]), (Some(1), &json!("error")));
+    assert!(object(&ran)["error"].as_str().unwrap().contains("something else"), "{ran:?}");
+}
+
+#[test]
+fn two_runs_at_once_do_not_meet() {
+    let project = project();
+    with_code(&project);
+    let results: Vec<Value> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| object(&project.run(&["run", "Explore", "tool filter", "--json"])))
+            })
+            .collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    let mut ids: Vec<&str> =
+        results.iter().map(|result| result["agent_id"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 4);
+    assert!(results.iter().all(|result| result["status"] == "goal"));
+}

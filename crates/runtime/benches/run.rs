@@ -1,0 +1,245 @@
+//! What the loop costs: time a turn with an in-process model, journal included, as runs get longer; and
+//! what a run that waits costs in memory.
+//!
+//! `cargo bench -p attache-runtime --bench run`. Compare the ratios; times depend on the machine.
+
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints and may fail")]
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use attache_kernel::{
+    definition::Definition,
+    event::StopReason,
+    id::{AgentName, RunId, SessionId, ToolCallId},
+    message::{AssistantPart, Message, ToolCall},
+    model_choice::ChosenBy,
+    outcome::{ModelUsed, Status},
+    run::{
+        Reply, Run,
+        assignment::{
+            Assignment, Effect, Environment, Finish, ModelLimits, RunRequest, SessionSource,
+            SubAgentSource, ToolSpec,
+        },
+    },
+    tool_filter::ToolSet,
+    tool_name::{BuiltinTool, ToolName},
+    transcript::{Entry, Header},
+    usage::Usage,
+};
+use attache_runtime::{
+    artifacts::Artifacts,
+    events::Publisher,
+    executor::{Execution, Patience, drive},
+    journal::{Appending, Journal, LocalJournal},
+    model::{Chunks, Model, ModelCall, ModelFuture},
+    tool::{Tool, ToolContext, ToolFuture, ToolOutput},
+    transcripts::{Options, TranscriptStore},
+    workspace::Workspace,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// Calls a tool each turn, with other arguments each time, and completes after so many.
+#[derive(Debug)]
+struct Counting {
+    turns: usize,
+}
+
+impl Model for Counting {
+    fn call<'a>(&'a self, call: ModelCall<'a>, _chunks: Chunks<'a>) -> ModelFuture<'a> {
+        let messages = call.request.messages.messages();
+        let said = messages
+            .iter()
+            .filter(|message| matches!(***message, Message::Assistant { .. }))
+            .count();
+        let id = ToolCallId::new(format!("call-{said}"));
+        let call = if said + 1 < self.turns {
+            ToolCall::new(id, "read_file", format!("{{\"path\":\"file-{said}\"}}"))
+        } else {
+            ToolCall::new(id, "complete_task", "{\"result\":\"done\"}")
+        };
+        let reply = Reply {
+            content: vec![AssistantPart::ToolCall { call }],
+            stop: StopReason::ToolUse,
+            usage: Usage::default(),
+            cost_usd: Some(0.0),
+        };
+        Box::pin(std::future::ready(Ok(reply)))
+    }
+}
+
+/// Answers at once with a kilobyte.
+#[derive(Debug)]
+struct Kilobyte {
+    spec: ToolSpec,
+}
+
+impl Tool for Kilobyte {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(&'a self, _arguments: Value, _context: &'a ToolContext) -> ToolFuture<'a> {
+        Box::pin(std::future::ready(ToolOutput::text("x".repeat(1024))))
+    }
+}
+
+/// Forgets everything.
+#[derive(Debug)]
+struct Nowhere;
+
+impl Journal for Nowhere {
+    fn append<'a>(&'a mut self, _entry: &'a Entry) -> Appending<'a> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn turn_ended(&mut self) -> Appending<'_> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+struct World {
+    folder: TempDir,
+    tool: Arc<dyn Tool>,
+}
+
+impl World {
+    fn new() -> Self {
+        let spec = ToolSpec {
+            name: BuiltinTool::ReadFile.into(),
+            description: "Reads.".to_owned(),
+            parameters: json!({"type": "object"}),
+            effect: Effect::ReadOnly,
+        };
+        Self { folder: TempDir::new().unwrap(), tool: Arc::new(Kilobyte { spec }) }
+    }
+
+    fn assignment(&self, number: usize) -> Assignment {
+        let mut definition = Definition::named(AgentName::new("bench"));
+        definition.prompt_config.system_prompt = Some("You measure.".to_owned());
+        definition.run_config.max_turns = 1_000_000;
+        definition.run_config.max_time_seconds = 100_000;
+        Assignment {
+            agent_id: RunId::new(format!("agent-{number}")),
+            session_id: SessionId::new("bench"),
+            parent_id: None,
+            resumed_from: None,
+            source: SessionSource::SubAgent(SubAgentSource::of(&definition.agent_type)),
+            depth: 1,
+            definition: Arc::new(definition),
+            finish: Finish::CompleteTask,
+            task: "measure".to_owned(),
+            description: None,
+            inputs: serde_json::Map::new(),
+            environment: Environment::default(),
+            model: ModelUsed {
+                id: "counting".to_owned(),
+                provider: "bench".to_owned(),
+                chosen_by: ChosenBy::Call,
+            },
+            model_limits: ModelLimits::default(),
+            tools: vec![self.tool.spec().clone()],
+            withheld_tools: Vec::new(),
+        }
+    }
+
+    fn execution(&self, number: usize, model: Arc<dyn Model>, on_disk: bool) -> Execution {
+        let assignment = self.assignment(number);
+        let header = Header::new("now", assignment.clone());
+        let name: ToolName = BuiltinTool::ReadFile.into();
+        let guard = Arc::new(ToolSet::of_host([name.clone()]));
+        let (run, opening) = Run::new(RunRequest { assignment, fork: None, guard }).unwrap();
+        let journal: Box<dyn Journal> = if on_disk {
+            let store =
+                TranscriptStore::new(self.folder.path().join("sessions"), Options::default());
+            Box::new(LocalJournal::new(store.create(&header).unwrap()))
+        } else {
+            Box::new(Nowhere)
+        };
+        Execution {
+            run,
+            opening,
+            next_seq: 1,
+            model,
+            tools: BTreeMap::from([(name, Arc::clone(&self.tool))]),
+            context: ToolContext {
+                workspace: Arc::new(Workspace::new(self.folder.path()).unwrap()),
+                cancel: CancellationToken::new(),
+                artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
+            },
+            journal,
+            events: Publisher::default(),
+            patience: Patience::default(),
+        }
+    }
+}
+
+/// The resident memory of this process, in bytes.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or_default() * 1024
+}
+
+#[derive(Debug)]
+struct Silent;
+
+impl Model for Silent {
+    fn call<'a>(&'a self, _call: ModelCall<'a>, _chunks: Chunks<'a>) -> ModelFuture<'a> {
+        Box::pin(std::future::pending())
+    }
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut number = 0;
+    let mut base = None;
+    println!("turns   journal   a turn        ratio to 10 turns without a journal");
+    for turns in [10, 100, 1000] {
+        for on_disk in [false, true] {
+            let rounds = 2000 / turns;
+            let mut times: Vec<Duration> = (0..rounds.max(5))
+                .map(|_| {
+                    let world = World::new();
+                    number += 1;
+                    let execution = world.execution(number, Arc::new(Counting { turns }), on_disk);
+                    let start = Instant::now();
+                    let (_, outcome) = runtime.block_on(drive(execution)).unwrap();
+                    let elapsed = start.elapsed();
+                    assert_eq!(outcome.ending.status, Status::Goal);
+                    elapsed / u32::try_from(turns).unwrap()
+                })
+                .collect();
+            times.sort();
+            let median = times[times.len() / 2];
+            let base = *base.get_or_insert(median);
+            let where_to = if on_disk { "disk" } else { "none" };
+            println!(
+                "{turns:>5}   {where_to:<7}   {median:>9.2?}   {:.2}",
+                median.as_secs_f64() / base.as_secs_f64()
+            );
+        }
+    }
+    let world = World::new();
+    const WAITING: usize = 1000;
+    let before = resident();
+    let model: Arc<dyn Model> = Arc::new(Silent);
+    runtime.block_on(async {
+        let executions: Vec<_> = (0..WAITING)
+            .map(|index| {
+                tokio::spawn(drive(world.execution(1_000_000 + index, Arc::clone(&model), true)))
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        let each = resident().saturating_sub(before) / u64::try_from(WAITING).unwrap();
+        println!("{WAITING} runs that wait for their model: {} KB each", each / 1024);
+        executions.iter().for_each(tokio::task::JoinHandle::abort);
+    });
+}

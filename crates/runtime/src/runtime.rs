@@ -1,0 +1,170 @@
+//! The runtime as a host sees it: begin a run, go on with one, watch.
+//!
+//! Every run it begins is awaited by its caller; dropping that future ends the run and all it holds.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use attache_kernel::{
+    event::Event,
+    id::{RunId, SessionId},
+    outcome::{Descendants, RunResult, Surroundings},
+    run::{
+        Run, RunError,
+        assignment::{Assignment, RunRequest, SharedGuard, ToolSpec},
+    },
+    tool_filter::{ToolSet, WithheldTool},
+    tool_name::ToolName,
+    transcript::Header,
+};
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{
+    artifacts::Artifacts,
+    events::{Publisher, Watching},
+    executor::{Execution, Patience, drive},
+    journal::{JournalError, LocalJournal},
+    model::Model,
+    tool::{Tool, ToolContext, catalogue::builtin_tools},
+    transcripts::{TranscriptError, TranscriptStore},
+    workspace::{Workspace, WorkspaceError},
+};
+
+/// Begins runs and lets others watch them.
+#[derive(Debug)]
+pub struct Runtime {
+    tools: BTreeMap<ToolName, Arc<dyn Tool>>,
+    transcripts: TranscriptStore,
+    events: Publisher,
+    patience: Patience,
+}
+
+/// What it takes to begin a run.
+#[derive(Debug)]
+pub struct Start {
+    /// Which agent does what; its tools are set by the runtime from `rights`.
+    pub assignment: Assignment,
+    /// What the agent may call.
+    pub rights: ToolSet,
+    /// What answers it.
+    pub model: Arc<dyn Model>,
+    /// Where it works.
+    pub root: PathBuf,
+    /// Further folders its file tools may use.
+    pub further_roots: Vec<PathBuf>,
+    /// Ends it.
+    pub cancel: CancellationToken,
+}
+
+/// Why a run did not begin, or could not be written down.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The assignment makes no run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The working directory cannot be used.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The transcript cannot be made or read.
+    #[error(transparent)]
+    Transcript(#[from] TranscriptError),
+    /// The transcript cannot be written any more.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl Runtime {
+    /// A runtime with the built-in tools.
+    pub fn new(transcripts: TranscriptStore, patience: Patience) -> Self {
+        let tools = builtin_tools();
+        let tools = tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
+        Self { tools, transcripts, events: Publisher::default(), patience }
+    }
+
+    /// The events of all runs from now on.
+    pub fn watch(&self) -> Watching {
+        self.events.watch()
+    }
+
+    /// The transcripts.
+    pub fn transcripts(&self) -> &TranscriptStore {
+        &self.transcripts
+    }
+
+    /// Runs an agent to its end.
+    pub async fn run(&self, mut start: Start) -> Result<RunResult, StartError> {
+        self.equip(&mut start.assignment, &start.rights);
+        let guard: SharedGuard = Arc::new(start.rights.clone());
+        let request = RunRequest { assignment: start.assignment.clone(), fork: None, guard };
+        let (run, opening) = Run::new(request)?;
+        self.carry_out(run, opening, start).await
+    }
+
+    /// Goes on with what an earlier run had said and seen, in a run of its own.
+    pub async fn resume(&self, earlier: &Run, mut start: Start) -> Result<RunResult, StartError> {
+        self.equip(&mut start.assignment, &start.rights);
+        let guard: SharedGuard = Arc::new(start.rights.clone());
+        let (run, opening) = earlier.resume(start.assignment.clone(), guard)?;
+        self.carry_out(run, opening, start).await
+    }
+
+    /// Offers the tools that the rights allow and that there are.
+    fn equip(&self, assignment: &mut Assignment, rights: &ToolSet) {
+        assignment.tools.clear();
+        for name in rights.names() {
+            match self.tools.get(name) {
+                Some(tool) => assignment.tools.push(ToolSpec::clone(tool.spec())),
+                None => assignment.withheld_tools.push(WithheldTool {
+                    tool: name.to_string(),
+                    reason: "this version has no such tool yet".to_owned(),
+                }),
+            }
+        }
+    }
+
+    async fn carry_out(
+        &self,
+        run: Run,
+        opening: Vec<Event>,
+        start: Start,
+    ) -> Result<RunResult, StartError> {
+        let header = Header::new(format!("{:.3}", Timestamp::now()), run.assignment().clone());
+        let artifacts = self.transcripts.artifacts_dir(&header)?;
+        let mut workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
+        for root in start.further_roots {
+            workspace = workspace.allowing(root);
+        }
+        let journal = self.transcripts.create(&header)?;
+        let transcript = journal.path().display().to_string();
+        let (run, outcome) = drive(Execution {
+            run,
+            opening,
+            next_seq: 1,
+            model: start.model,
+            tools: self.tools.clone(),
+            context: ToolContext {
+                workspace: Arc::new(workspace),
+                cancel: start.cancel,
+                artifacts: Arc::new(Artifacts::new(artifacts)),
+            },
+            journal: Box::new(LocalJournal::new(journal)),
+            events: self.events.clone(),
+            patience: self.patience,
+        })
+        .await?;
+        let surroundings =
+            Surroundings { transcript: Some(transcript), descendants: Descendants::default() };
+        Ok(outcome.into_result(&run.assignment().result_of(), surroundings))
+    }
+}
+
+/// A name for a new run.
+pub fn new_run_id() -> RunId {
+    RunId::new(format!("agent-{}", Uuid::new_v4()))
+}
+
+/// A name for a new session.
+pub fn new_session_id() -> SessionId {
+    SessionId::new(Uuid::new_v4().to_string())
+}
