@@ -7,6 +7,7 @@
 
 pub mod builtin;
 pub mod discovery;
+pub mod transcripts;
 pub mod trust;
 
 pub mod model;

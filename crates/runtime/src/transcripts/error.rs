@@ -1,0 +1,190 @@
+//! What can go wrong with a transcript, and what to do about it.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+use attache_kernel::transcript::FORMAT;
+use rustix::io::Errno;
+
+use super::lock;
+
+/// Why a transcript cannot be written, read or found.
+#[derive(Debug, thiserror::Error)]
+pub enum TranscriptError {
+    /// The id is no plain file name.
+    #[error("`{}` cannot name a transcript: {problem}", id.escape_debug())]
+    InvalidId {
+        /// The id.
+        id: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// No transcript has that id.
+    #[error("there is no transcript `{}`", id.escape_debug())]
+    Unknown {
+        /// The id.
+        id: String,
+        /// The id most like it.
+        nearest: Option<String>,
+        /// The ids of the newest ones.
+        newest: Vec<String>,
+    },
+    /// Several ids begin like that.
+    #[error("`{}` may be any of {} transcripts", id.escape_debug(), matches.len())]
+    Ambiguous {
+        /// What was asked for.
+        id: String,
+        /// The ids that begin like it.
+        matches: Vec<String>,
+    },
+    /// There is one already.
+    #[error("there is a transcript {} already", path.display())]
+    Exists {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Somebody is writing it.
+    #[error("the run of {} is still going on{}", path.display(), by(*pid))]
+    Running {
+        /// The transcript.
+        path: PathBuf,
+        /// The process that writes it, where the system says so.
+        pid: Option<u32>,
+    },
+    /// It has no whole first line: the run was cut off before it began.
+    #[error("{} has no header", path.display())]
+    NoHeader {
+        /// The transcript.
+        path: PathBuf,
+    },
+    /// A newer program wrote it.
+    #[error("{} has format {format}; this program reads up to {FORMAT}", path.display())]
+    NewerFormat {
+        /// The transcript.
+        path: PathBuf,
+        /// Its format.
+        format: u64,
+    },
+    /// A line that others follow is none of ours.
+    #[error("line {line} of {} is broken: {problem}", path.display())]
+    Broken {
+        /// The transcript.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// There is no room for it.
+    #[error("there is no room to write {}", path.display())]
+    Full {
+        /// The transcript.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It cannot be written.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// The transcript.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It could not be put right after a line was written in part, so nothing more is written.
+    #[error("{} ends in a line that was written in part", path.display())]
+    Halted {
+        /// The transcript.
+        path: PathBuf,
+    },
+    /// It cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The transcript, or the folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line cannot be written as JSON.
+    #[error("cannot write a line of {}", path.display())]
+    Line {
+        /// The transcript.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// A line is no longer one once the secrets are taken out of it.
+    #[error("a line of {} cannot be written without a secret", path.display())]
+    Unmaskable {
+        /// The transcript.
+        path: PathBuf,
+    },
+}
+
+fn by(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(" in process {pid}")).unwrap_or_default()
+}
+
+impl TranscriptError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::InvalidId { .. } => "letters, digits, `-`, `_` and `.` make good ids".to_owned(),
+            Self::Unknown { newest, .. } if newest.is_empty() => {
+                "there are no transcripts yet".to_owned()
+            }
+            Self::Unknown { nearest: Some(nearest), newest, .. } => {
+                format!("did you mean `{nearest}`? the newest are: {}", newest.join(", "))
+            }
+            Self::Unknown { newest, .. } => format!("the newest are: {}", newest.join(", ")),
+            Self::Ambiguous { matches, .. } => {
+                const SHOWN: usize = 5;
+                let shown = matches.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>();
+                let more = if matches.len() > SHOWN { ", …" } else { "" };
+                format!("give more of the id: {}{more}", shown.join(", "))
+            }
+            Self::Exists { .. } => "give the new run an id of its own".to_owned(),
+            Self::Running { .. } => "wait for it, or stop it first".to_owned(),
+            Self::NoHeader { .. } => {
+                "the run was cut off before it began; start it again".to_owned()
+            }
+            Self::NewerFormat { .. } => "use the newer program that wrote it".to_owned(),
+            Self::Broken { .. } => {
+                "the file was changed or damaged; the lines before that one are whole".to_owned()
+            }
+            Self::Full { .. } => {
+                "make room (`attache clean` removes old transcripts); what was written is whole"
+                    .to_owned()
+            }
+            Self::Write { path, .. } | Self::Read { path, .. } => {
+                format!("check the owner and the permissions of {}", path.display())
+            }
+            Self::Halted { .. } => {
+                "the unfinished line is cut off when the run is taken up again".to_owned()
+            }
+            Self::Line { .. } => "this is a mistake in the program; please report it".to_owned(),
+            Self::Unmaskable { .. } => {
+                "a key or password is a word the program itself uses; change it".to_owned()
+            }
+        }
+    }
+
+    pub(super) fn read(path: &Path, source: io::Error) -> Self {
+        Self::Read { path: path.to_path_buf(), source }
+    }
+
+    pub(super) fn write(path: &Path, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        match Errno::from_io_error(&source) {
+            Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Self::Full { path, source },
+            _ => Self::Write { path, source },
+        }
+    }
+
+    pub(super) fn running(path: &Path, file: &File) -> Self {
+        Self::Running { path: path.to_path_buf(), pid: lock::owner(file) }
+    }
+}

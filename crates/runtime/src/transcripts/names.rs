@@ -1,0 +1,95 @@
+//! Names: what a session and a run may be called, and what their files are called.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::TranscriptError;
+
+const ENDING: &str = ".jsonl";
+const LONGEST: usize = 200;
+
+/// A transcript that was found.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    /// The run's id.
+    pub(super) id: String,
+    /// The session's folder.
+    pub(super) folder: PathBuf,
+    /// The file.
+    pub(super) path: PathBuf,
+}
+
+impl Place {
+    pub(super) fn artifacts(&self) -> PathBuf {
+        self.folder.join(artifacts_name(&self.id))
+    }
+
+    pub(super) fn session(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+pub(super) fn file_name(id: &str) -> String {
+    format!("{id}{ENDING}")
+}
+
+pub(super) fn artifacts_name(id: &str) -> String {
+    format!("{id}.artifacts")
+}
+
+/// Passes ids that are plain file names.
+pub(super) fn check(id: &str) -> Result<(), TranscriptError> {
+    let problem = if id.is_empty() {
+        "it is empty"
+    } else if id.len() > LONGEST {
+        "it is too long"
+    } else if id.starts_with('.') {
+        "it begins with a dot"
+    } else if id.contains(['/', '\\']) {
+        "it holds a slash"
+    } else if id.chars().any(char::is_control) {
+        "it holds a control character"
+    } else {
+        return Ok(());
+    };
+    Err(TranscriptError::InvalidId { id: id.to_owned(), problem })
+}
+
+/// The folders of all sessions, in order; none if there is no folder for them yet.
+pub(super) fn folders(sessions: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(sessions) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut folders = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        // A link leads out of the store and is none of its folders.
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            folders.push(entry.path());
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
+/// The transcripts of a session, in order. A folder that was removed meanwhile has none.
+pub(super) fn transcripts(folder: &Path) -> Vec<Place> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut places: Vec<_> = entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let id = name.strip_suffix(ENDING)?;
+            check(id).ok()?;
+            let (id, path) = (id.to_owned(), entry.path());
+            Some(Place { id, folder: folder.to_path_buf(), path })
+        })
+        .collect();
+    places.sort_by(|one, other| one.id.cmp(&other.id));
+    places
+}

@@ -1,0 +1,107 @@
+//! Reading: which part of a file is a transcript, and where its unfinished end begins.
+//!
+//! A process that is killed leaves a last line without an end; a machine that loses its power may leave
+//! zeros. Neither is read. Anything else that is no line of ours is reported with its number, never
+//! skipped.
+
+use std::path::{Path, PathBuf};
+
+use attache_kernel::transcript::{Entry, FORMAT, Header, Line, LineError};
+use memchr::memchr;
+
+use super::{RunState, Transcript, TranscriptError};
+
+/// What a file holds.
+#[derive(Debug)]
+pub(super) struct Content {
+    pub(super) header: Header,
+    pub(super) entries: Vec<Entry>,
+    /// How many bytes are whole lines.
+    pub(super) whole: u64,
+    /// Whether there is more than that.
+    pub(super) torn: bool,
+}
+
+impl Content {
+    pub(super) fn into_transcript(self, path: PathBuf, state: RunState) -> Transcript {
+        let Self { header, entries, torn, .. } = self;
+        Transcript { path, header, entries, torn, state }
+    }
+}
+
+/// What a line was found to be.
+enum Found {
+    Header(Box<Header>),
+    Entry(Entry),
+    /// Nothing from here on was written to its end.
+    Torn,
+}
+
+pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Content, TranscriptError> {
+    let mut header = None;
+    let mut entries = Vec::new();
+    let mut rest = bytes;
+    let mut number = 0;
+    while let Some((line, after)) = split_line(rest) {
+        number += 1;
+        let is_last = memchr(b'\n', after).is_none();
+        match read_line(line, number, is_last, path)? {
+            Found::Header(found) => header = Some(*found),
+            Found::Entry(entry) => entries.push(entry),
+            Found::Torn => break,
+        }
+        rest = after;
+    }
+    let Some(header) = header else {
+        return Err(TranscriptError::NoHeader { path: path.to_path_buf() });
+    };
+    let whole = bytes.len().saturating_sub(rest.len());
+    Ok(Content { header, entries, whole: whole as u64, torn: !rest.is_empty() })
+}
+
+/// The first line, without its end, and what follows; none if nothing has an end.
+pub(super) fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = memchr(b'\n', bytes)?;
+    let (line, after) = bytes.split_at_checked(end)?;
+    Some((line, after.get(1..)?))
+}
+
+fn read_line(
+    line: &[u8],
+    number: usize,
+    is_last: bool,
+    path: &Path,
+) -> Result<Found, TranscriptError> {
+    let broken = |problem: String| TranscriptError::Broken {
+        path: path.to_path_buf(),
+        line: number,
+        problem,
+    };
+    // JSON never holds a zero: it is what a lost block reads as, and what came after it came later.
+    if memchr(0, line).is_some() {
+        return Ok(Found::Torn);
+    }
+    let text = match std::str::from_utf8(line) {
+        Ok(text) => text,
+        Err(_) if is_last => return Ok(Found::Torn),
+        Err(error) => return Err(broken(error.to_string())),
+    };
+    match Line::parse(text) {
+        Ok(Line::Header(header)) if number == 1 && header.format > FORMAT => {
+            let format = u64::from(header.format);
+            Err(TranscriptError::NewerFormat { path: path.to_path_buf(), format })
+        }
+        Ok(Line::Header(header)) if number == 1 => Ok(Found::Header(header)),
+        Ok(Line::Header(_)) => Err(broken("it is a second header".to_owned())),
+        Ok(Line::Event(_)) if number == 1 => Err(broken("it is no header".to_owned())),
+        Ok(Line::Event(entry)) => Ok(Found::Entry(entry)),
+        Err(LineError::NewerFormat(format)) => {
+            Err(TranscriptError::NewerFormat { path: path.to_path_buf(), format })
+        }
+        // Whole JSON of an unknown kind is somebody's work and not to be cut off.
+        Err(LineError::Json(error)) if is_last && (error.is_syntax() || error.is_eof()) => {
+            Ok(Found::Torn)
+        }
+        Err(LineError::Json(error)) => Err(broken(error.to_string())),
+    }
+}

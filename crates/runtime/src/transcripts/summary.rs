@@ -1,0 +1,251 @@
+//! Summaries: what a list of runs shows, taken from the two ends of each file.
+
+use std::{fs::File, io, os::unix::fs::FileExt as _, path::PathBuf};
+
+use attache_kernel::{
+    event::Event,
+    id::{AgentName, RunId, SessionId},
+    outcome::{ModelUsed, Status},
+    transcript::FORMAT,
+};
+use memchr::{memchr, memrchr};
+use serde::{Deserialize, Serialize};
+
+use super::{lock, names::Place, open_to_read};
+
+/// How much is read at once; most headers and last lines are shorter.
+const PIECE: usize = 8 * 1024;
+/// What a list shows of a task that nobody described.
+const DESCRIBED_BY: usize = 80;
+
+/// What has become of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// It waits for a place.
+    Queued,
+    /// It works.
+    Running,
+    /// It reached its goal.
+    Completed,
+    /// It ended otherwise.
+    Failed,
+    /// It was cancelled, or its process is gone; it can be taken up again.
+    Interrupted,
+}
+
+impl RunState {
+    /// The word used on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// A run in a list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// The run.
+    pub agent_id: RunId,
+    /// The agent.
+    pub agent_type: AgentName,
+    /// The session.
+    pub session_id: SessionId,
+    /// The run that asked for it.
+    pub parent_id: Option<RunId>,
+    /// The run it continued.
+    pub resumed_from: Option<RunId>,
+    /// The task in a few words.
+    pub description: String,
+    /// The model.
+    pub model: ModelUsed,
+    /// When it was made, as an RFC 3339 timestamp.
+    pub started_at: String,
+    /// When it ended, if it did.
+    pub ended_at: Option<String>,
+    /// What has become of it.
+    pub state: RunState,
+    /// How it ended, if it did.
+    pub status: Option<Status>,
+    /// Where its transcript lies.
+    pub path: PathBuf,
+}
+
+/// What a list needs of a header; the rest is passed over.
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+    ts: String,
+    run: HeadRun,
+}
+
+#[derive(Deserialize)]
+struct HeadRun {
+    agent_id: RunId,
+    session_id: SessionId,
+    parent_id: Option<RunId>,
+    resumed_from: Option<RunId>,
+    definition: HeadDefinition,
+    task: String,
+    #[serde(default)]
+    description: Option<String>,
+    model: ModelUsed,
+}
+
+#[derive(Deserialize)]
+struct HeadDefinition {
+    #[serde(rename = "agentType")]
+    agent_type: AgentName,
+}
+
+/// What a list needs of a last line.
+#[derive(Deserialize)]
+struct Tail {
+    ts: String,
+    event: TailEvent,
+}
+
+impl Tail {
+    fn status(&self) -> Option<Status> {
+        self.event.ending.as_ref().map(|ending| ending.status)
+    }
+}
+
+#[derive(Deserialize)]
+struct TailEvent {
+    #[serde(rename = "type")]
+    kind: String,
+    ending: Option<TailEnding>,
+}
+
+#[derive(Deserialize)]
+struct TailEnding {
+    status: Status,
+}
+
+/// What is known of a run that has not ended.
+#[derive(Clone, Copy)]
+struct OpenLife {
+    is_held: bool,
+    is_queued: bool,
+}
+
+/// What has become of a run that ended in that way, or else of one that somebody writes or not.
+fn state_of(status: Option<Status>, life: OpenLife) -> RunState {
+    match status {
+        Some(Status::Goal) => RunState::Completed,
+        Some(Status::Aborted) => RunState::Interrupted,
+        Some(
+            Status::Timeout
+            | Status::MaxTurns
+            | Status::Budget
+            | Status::Error
+            | Status::ErrorNoCompleteTaskCall,
+        ) => RunState::Failed,
+        None if !life.is_held => RunState::Interrupted,
+        None if life.is_queued => RunState::Queued,
+        None => RunState::Running,
+    }
+}
+
+/// What has become of a run whose last event that is.
+pub(super) fn state(last: Option<&Event>, is_held: bool) -> RunState {
+    let status = match last {
+        Some(Event::Ended { ending }) => Some(ending.status),
+        Some(_) | None => None,
+    };
+    let is_queued = matches!(last, Some(Event::Queued { .. }));
+    state_of(status, OpenLife { is_held, is_queued })
+}
+
+/// The summary of a transcript; none if it has no header that can be read.
+pub(super) fn of(place: &Place) -> Option<Summary> {
+    let file = open_to_read(&place.path).ok()?;
+    let head: Head = serde_json::from_slice(&first_line(&file).ok()??).ok()?;
+    if head.format > FORMAT {
+        return None;
+    }
+    let mut tail = tail_of(&file);
+    let mut is_held = false;
+    if tail.as_ref().is_none_or(|tail| tail.status().is_none()) {
+        is_held = lock::is_held(&file, &place.folder);
+        // It may have ended just before it was asked about.
+        tail = if is_held { tail } else { tail_of(&file) };
+    }
+    let status = tail.as_ref().and_then(Tail::status);
+    let is_queued = tail.as_ref().is_some_and(|tail| tail.event.kind == "queued");
+    let state = state_of(status, OpenLife { is_held, is_queued });
+    let HeadRun { description, task, .. } = head.run;
+    Some(Summary {
+        agent_id: head.run.agent_id,
+        agent_type: head.run.definition.agent_type,
+        session_id: head.run.session_id,
+        parent_id: head.run.parent_id,
+        resumed_from: head.run.resumed_from,
+        description: description.unwrap_or_else(|| in_a_few_words(&task)),
+        model: head.run.model,
+        started_at: head.ts,
+        ended_at: tail.filter(|_| status.is_some()).map(|tail| tail.ts),
+        state,
+        status,
+        path: place.path.clone(),
+    })
+}
+
+fn tail_of(file: &File) -> Option<Tail> {
+    let line = last_line(file).ok()??;
+    serde_json::from_slice(&line).ok()
+}
+
+fn in_a_few_words(task: &str) -> String {
+    let line = task.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    if line.chars().count() <= DESCRIBED_BY {
+        return line.to_owned();
+    }
+    let mut words: String = line.chars().take(DESCRIBED_BY - 1).collect();
+    words.push('…');
+    words
+}
+
+/// The first line, if it has an end.
+fn first_line(file: &File) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let mut piece = [0; PIECE];
+    loop {
+        let got = file.read_at(&mut piece, line.len() as u64)?;
+        let got = piece.get(..got).unwrap_or_default();
+        match memchr(b'\n', got) {
+            Some(end) => {
+                line.extend_from_slice(got.get(..end).unwrap_or_default());
+                return Ok(Some(line));
+            }
+            None if got.is_empty() => return Ok(None),
+            None => line.extend_from_slice(got),
+        }
+    }
+}
+
+/// The last line that has an end, unless it is the first.
+fn last_line(file: &File) -> io::Result<Option<Vec<u8>>> {
+    let length = file.metadata()?.len();
+    let mut size = PIECE as u64;
+    loop {
+        let from = length.saturating_sub(size);
+        let mut bytes = vec![0; usize::try_from(length - from).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut bytes, from)?;
+        let line = memrchr(b'\n', &bytes).and_then(|end| bytes.get(..end)).and_then(|before| {
+            let start = memrchr(b'\n', before)?;
+            before.get(start + 1..)
+        });
+        match line {
+            Some(line) => return Ok(Some(line.to_vec())),
+            None if from == 0 => return Ok(None),
+            None => size = size.saturating_mul(4),
+        }
+    }
+}
