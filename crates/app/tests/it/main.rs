@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod clean;
 mod completions;
 mod config;
 mod corpus;
@@ -13,6 +14,7 @@ mod new;
 mod show;
 mod suggest;
 mod tidy;
+mod transcript;
 mod trust;
 mod usage;
 mod validate;
