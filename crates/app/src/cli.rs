@@ -72,6 +72,8 @@ pub(crate) enum Command {
     New(commands::new::NewArgs),
     Trust(commands::trust::TrustArgs),
     Untrust(commands::untrust::UntrustArgs),
+    Transcript(commands::transcript::TranscriptArgs),
+    Clean(commands::clean::CleanArgs),
     Config(commands::config::ConfigArgs),
     Doctor(commands::doctor::DoctorArgs),
     Completions(commands::completions::CompletionsArgs),

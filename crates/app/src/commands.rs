@@ -1,5 +1,6 @@
 //! The commands: one file each, with its arguments and what it does.
 
+pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
@@ -8,6 +9,7 @@ pub(crate) mod new;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod suggest;
+pub(crate) mod transcript;
 pub(crate) mod trust;
 pub(crate) mod untrust;
 pub(crate) mod validate;
@@ -35,6 +37,8 @@ pub(crate) fn run(cli: Cli, environment: Environment) -> Result<Exit, Failure> {
         Command::New(args) => new::run(&args, &setup),
         Command::Trust(args) => trust::run(&args, setup),
         Command::Untrust(args) => untrust::run(&args, setup),
+        Command::Transcript(args) => transcript::run(&args, &setup),
+        Command::Clean(args) => clean::run(&args, &setup),
         Command::Config(args) => config::run(&args, &setup),
         Command::Doctor(args) => doctor::run(&args, &setup),
         Command::Completions(args) => completions::run(&args),

@@ -20,8 +20,7 @@ impl Environment {
     /// The values that must never be written down: those of variables whose names say so.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let secret = |name: &str| {
-            let name = name.to_ascii_uppercase();
-            ["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| name.contains(word))
+            ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"].iter().any(|ending| name.ends_with(ending))
         };
         self.variables.iter().filter(move |(name, _)| secret(name)).map(|(_, value)| value.as_str())
     }

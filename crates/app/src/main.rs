@@ -8,6 +8,7 @@ mod print;
 #[cfg_attr(not(test), expect(dead_code, reason = "runs and models read the rest"))]
 mod settings;
 mod setup;
+mod transcripts;
 
 use std::process::ExitCode;
 

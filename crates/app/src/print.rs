@@ -1,10 +1,12 @@
 //! Printing: the only place that writes to the terminal. Colours go away with `NO_COLOR` and in pipes.
 
 pub(crate) mod diagnostics;
+pub(crate) mod number;
 pub(crate) mod palette;
 pub(crate) mod progress;
 pub(crate) mod stream;
 pub(crate) mod table;
+pub(crate) mod transcript;
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -24,6 +26,24 @@ pub(crate) fn markdown(text: &str) -> Result<(), Failure> {
         return out(&format!("{}\n", skin.term_text(&printable(text))));
     }
     out(&format!("{}\n", text.trim_end()))
+}
+
+/// Whether somebody still reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Somebody may.
+    There,
+    /// Nobody does: there is no use in going on.
+    Gone,
+}
+
+/// Prints a piece of a result that may go on for long.
+pub(crate) fn piece(text: &str) -> Result<Reader, Failure> {
+    let mut stdout = anstream::stdout();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        written => settle(written).map(|()| Reader::There),
+    }
 }
 
 /// Prints a result as JSON: in lines for people on a terminal, in one for programs.

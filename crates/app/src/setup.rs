@@ -365,6 +365,11 @@ const BUILTIN_PROVIDERS: [BuiltinProvider; 3] = [
     },
 ];
 
+/// The variables that hold the keys of the providers the program knows by itself.
+pub(crate) fn key_variables() -> impl Iterator<Item = &'static str> {
+    BUILTIN_PROVIDERS.iter().flat_map(|provider| provider.variables.iter().copied())
+}
+
 /// Every tool the program offers a main agent.
 pub(crate) fn host_tools(settings: &Settings) -> ToolSet {
     let offered = BuiltinTool::ALL.iter().copied().filter(|tool| match tool {

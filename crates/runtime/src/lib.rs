@@ -9,12 +9,15 @@ pub mod builtin;
 pub mod discovery;
 pub mod trust;
 
-pub mod events;
-pub mod executor;
-pub mod journal;
-pub mod model;
 pub mod runtime;
+
+pub mod executor;
+
+pub mod events;
+pub mod journal;
 pub mod transcripts;
+
+pub mod model;
 
 pub mod artifacts;
 pub mod tool;

@@ -19,9 +19,7 @@ use attache_kernel::{
 use attache_runtime::{
     executor::Patience,
     runtime::{Runtime, Start, StartError, new_run_id, new_session_id},
-    transcripts::{
-        Durability, Options, RunState, Secrets, Transcript, TranscriptError, TranscriptStore,
-    },
+    transcripts::RunState,
 };
 use clap::{Args, ValueEnum};
 use tokio_util::sync::CancellationToken;
@@ -34,8 +32,8 @@ use crate::{
         progress::Progress,
         stream,
     },
-    settings,
     setup::{OutputFormat, Setup, lookup_failure},
+    transcripts,
 };
 
 /// Run an agent on a task and print its result.
@@ -134,7 +132,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         return Err(Failure::usage("nobody can be asked off a terminal")
             .hint("use --approve deny, sandbox or all"));
     }
-    let runtime = Runtime::new(transcripts(setup), patience(setup));
+    let runtime = Runtime::new(transcripts::store(setup), patience(setup));
     let mut plan = match &args.resume {
         Some(id) => resumed(args, setup, &runtime, id)?,
         None => fresh(args, setup)?,
@@ -229,7 +227,9 @@ fn fresh(args: &RunArgs, setup: &Setup) -> Result<RunPlan, Failure> {
 }
 
 fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result<RunPlan, Failure> {
-    let transcript = find(runtime.transcripts(), id)?;
+    let id = transcripts::resolve(id, runtime.transcripts())?;
+    let transcript =
+        runtime.transcripts().load(&id).map_err(|error| transcripts::failure(&error))?;
     if transcript.state == RunState::Running {
         return Err(Failure::usage(format!("{} still runs", transcript.header.run.agent_id))
             .hint("wait for it, or stop it first"));
@@ -266,19 +266,6 @@ fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result
         cancel: CancellationToken::new(),
     };
     Ok(RunPlan { start, earlier: Some(earlier) })
-}
-
-/// The transcript of that id, or of the newest run.
-fn find(transcripts: &TranscriptStore, id: &str) -> Result<Transcript, Failure> {
-    let failed = |error: TranscriptError| Failure::usage(error.to_string()).hint(error.hint());
-    if id != "last" {
-        return transcripts.load(id).map_err(failed);
-    }
-    let newest = transcripts.list().map_err(failed)?.into_iter().next();
-    let newest = newest.ok_or_else(|| {
-        Failure::usage("there is no run to resume").hint("begin one: attache run AGENT TASK")
-    })?;
-    transcripts.load(newest.agent_id.as_str()).map_err(failed)
 }
 
 /// A resumed agent is trusted if its file is, and still says what it said.
@@ -319,16 +306,6 @@ fn patience(setup: &Setup) -> Patience {
         stall: std::time::Duration::from_secs(u64::from(setup.settings.stall_seconds)),
         tool: std::time::Duration::from_secs(u64::from(setup.settings.tool_timeout_seconds)),
     }
-}
-
-/// The transcripts of this user; what looks like a key in the environment never gets into one.
-pub(crate) fn transcripts(setup: &Setup) -> TranscriptStore {
-    let durability = match setup.settings.durability {
-        settings::Durability::Process => Durability::Process,
-        settings::Durability::Machine => Durability::Machine,
-    };
-    let secrets = Secrets::new(setup.environment.secrets().map(str::to_owned));
-    TranscriptStore::new(setup.attache_home.join("sessions"), Options { durability, secrets })
 }
 
 /// The first interrupt stops the run cleanly; this returns at the second.
@@ -372,9 +349,7 @@ fn report(result: &RunResult, format: RunFormat, interrupted: bool) -> Result<Ex
 fn start_failure(error: &StartError) -> Failure {
     match error {
         StartError::Run(_) | StartError::Workspace(_) => Failure::usage(error.to_string()),
-        StartError::Transcript(inner) => {
-            Failure::unsuccessful(inner.to_string()).hint(inner.hint())
-        }
+        StartError::Transcript(inner) => transcripts::failure(inner),
         StartError::Journal(_) => Failure::unsuccessful("the run was stopped").because(error),
     }
 }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+mod clean;
 mod completions;
 mod config;
 mod corpus;
@@ -14,6 +15,7 @@ mod run;
 mod show;
 mod suggest;
 mod tidy;
+mod transcript;
 mod trust;
 mod usage;
 mod validate;

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::project;
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 12] = [
     "list",
     "show",
     "validate",
@@ -12,6 +12,8 @@ const COMMANDS: [&str; 10] = [
     "new",
     "trust",
     "untrust",
+    "transcript",
+    "clean",
     "config",
     "doctor",
     "completions",

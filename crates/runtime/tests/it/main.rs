@@ -5,5 +5,6 @@
 mod discovery;
 #[cfg(test)]
 mod tools;
+mod transcripts;
 mod trust;
 mod watch;

@@ -1,0 +1,169 @@
+//! `attache transcript ID`: a run for people, or its lines as they are; also while it goes on.
+
+use std::time::Duration;
+
+use attache_kernel::{
+    event::Event,
+    transcript::{Header, Line},
+};
+use attache_runtime::transcripts::{Follower, RunState, TranscriptStore};
+use clap::Args;
+use clap_complete::CompletionCandidate;
+
+use crate::{
+    cli::Globals,
+    environment::Environment,
+    failure::{Exit, Failure},
+    print::{
+        self, Reader,
+        transcript::{Detail, TranscriptPage},
+    },
+    setup::{OutputFormat, Setup},
+    transcripts,
+};
+
+/// How often a run that goes on is looked at.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Show a run: its task, model, turns, calls, times, tokens and result.
+///
+/// With --json, the lines of the transcript as they are.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache transcript last                the newest run
+  attache transcript agent-7f9c          the beginning of an id is enough
+  attache transcript last --full         with whole tool results and thinking
+  attache transcript last --follow       while it goes on, until it ends
+  attache transcript last --json | jq -c 'select(.event.type == \"tool_returned\")'")]
+pub(crate) struct TranscriptArgs {
+    /// The run's id, the beginning of one, or `last`.
+    #[arg(add = clap_complete::ArgValueCandidates::new(run_ids))]
+    id: String,
+    /// Show whole tool results, thinking and prompts.
+    #[arg(long)]
+    full: bool,
+    /// Go on while the run does, and end with it.
+    #[arg(short, long)]
+    follow: bool,
+}
+
+pub(crate) fn run(args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure> {
+    let store = transcripts::store(setup);
+    let id = transcripts::resolve(&args.id, &store)?;
+    let failed = |error| transcripts::failure(&error);
+    if setup.format == OutputFormat::Json || args.follow {
+        let follower = store.follow(&id).map_err(failed)?;
+        show_lines(follower, args, setup)?;
+        return Ok(Exit::Success);
+    }
+    let transcript = store.load(&id).map_err(failed)?;
+    let path = setup.shown(&transcript.path).display().to_string();
+    let (mut page, mut text) =
+        TranscriptPage::new(args.detail(), &transcript.header, transcript.state, &path);
+    for entry in &transcript.entries {
+        text.push_str(&page.entry(entry));
+    }
+    let last = transcript.entries.last();
+    if !last.is_some_and(|entry| matches!(entry.event, Event::Ended { .. })) {
+        text.push_str(&page.unfinished(transcript.state));
+    }
+    print::out(&text)?;
+    Ok(Exit::Success)
+}
+
+impl TranscriptArgs {
+    fn detail(&self) -> Detail {
+        if self.full { Detail::Full } else { Detail::Brief }
+    }
+}
+
+/// A run that is shown while it is written.
+struct Watched {
+    detail: Detail,
+    format: OutputFormat,
+    path: String,
+    page: Option<TranscriptPage>,
+    ended: bool,
+}
+
+fn show_lines(mut follower: Follower, args: &TranscriptArgs, setup: &Setup) -> Result<(), Failure> {
+    let mut watched = Watched {
+        detail: args.detail(),
+        format: setup.format,
+        path: setup.shown(follower.path()).display().to_string(),
+        page: None,
+        ended: false,
+    };
+    loop {
+        // Asked first: what is written between the two is still read.
+        let is_running = follower.is_running();
+        let lines = follower.read().map_err(|error| transcripts::failure(&error))?;
+        let is_idle = lines.is_empty();
+        let mut text = String::new();
+        for line in &lines {
+            text.push_str(&watched.line(line, is_running)?);
+        }
+        if print::piece(&text)? == Reader::Gone || watched.ended || !args.follow {
+            return Ok(());
+        }
+        if is_idle && !is_running {
+            let unfinished =
+                watched.page.as_mut().map(|page| page.unfinished(RunState::Interrupted));
+            return print::out(&unfinished.unwrap_or_default());
+        }
+        if is_idle {
+            pause();
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program does nothing else meanwhile")]
+fn pause() {
+    std::thread::sleep(PAUSE);
+}
+
+impl Watched {
+    /// What is printed of a line.
+    fn line(&mut self, line: &str, is_running: bool) -> Result<String, Failure> {
+        let read = Line::parse(line);
+        self.ended |=
+            matches!(&read, Ok(Line::Event(entry)) if matches!(entry.event, Event::Ended { .. }));
+        if self.format == OutputFormat::Json {
+            return Ok(format!("{line}\n"));
+        }
+        match (read, &mut self.page) {
+            (Ok(Line::Header(header)), None) => Ok(self.head(&header, is_running)),
+            (Ok(Line::Event(entry)), Some(page)) => Ok(page.entry(&entry)),
+            (Ok(_), _) => Err(self.broken()),
+            (Err(error), _) => Err(self.broken().because(&error)),
+        }
+    }
+
+    fn head(&mut self, header: &Header, is_running: bool) -> String {
+        let state = if is_running { RunState::Running } else { RunState::Interrupted };
+        let (page, head) = TranscriptPage::new(self.detail, header, state, &self.path);
+        self.page = Some(page);
+        head
+    }
+
+    fn broken(&self) -> Failure {
+        Failure::unsuccessful(format!("{} is damaged", self.path))
+            .hint("--json prints its lines as they are")
+    }
+}
+
+/// The ids of the runs there are; none if the setup is broken, for a shell cannot be told why.
+fn run_ids() -> Vec<CompletionCandidate> {
+    let environment: Environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let globals = Globals { quiet: true, ..Globals::default() };
+    let Ok(setup) = Setup::new(globals, environment) else { return Vec::new() };
+    let runs = transcripts::store(&setup).list().unwrap_or_default();
+    runs.iter()
+        .map(|run| {
+            let help = format!("{}: {}", run.agent_type, run.description);
+            CompletionCandidate::new(run.agent_id.as_str()).help(Some(help.into()))
+        })
+        .collect()
+}

@@ -1,0 +1,75 @@
+//! The transcript store as the settings and the environment want it, and its errors as failures.
+
+use attache_runtime::transcripts::{
+    Durability, Options, Secrets, TranscriptError, TranscriptStore,
+};
+
+use crate::{
+    failure::Failure,
+    settings,
+    setup::{Setup, key_variables},
+};
+
+/// Headers and parameters with one of these in their names hold something secret.
+const TELLING: [&str; 6] = ["auth", "key", "token", "secret", "password", "cookie"];
+
+/// The store below the program's home.
+pub(crate) fn store(setup: &Setup) -> TranscriptStore {
+    let durability = match setup.settings.durability {
+        settings::Durability::Process => Durability::Process,
+        settings::Durability::Machine => Durability::Machine,
+    };
+    let options = Options { durability, secrets: Secrets::new(secrets(setup)) };
+    TranscriptStore::new(setup.attache_home.join("sessions"), options)
+}
+
+/// The keys of every provider there is.
+fn secrets(setup: &Setup) -> Vec<String> {
+    let providers = || setup.settings.model_providers.values();
+    let mut variables: Vec<&str> = key_variables().collect();
+    for provider in providers() {
+        variables.extend(provider.env_key.as_deref());
+        variables.extend(provider.env_http_headers.values().map(String::as_str));
+    }
+    let named = variables.iter().filter_map(|name| setup.environment.get(name));
+    let in_environment = named.chain(setup.environment.secrets());
+    let in_settings = providers()
+        .flat_map(|provider| provider.http_headers.iter().chain(&provider.query_params))
+        .filter(|(name, _)| {
+            let name = name.to_lowercase();
+            TELLING.iter().any(|word| name.contains(word))
+        })
+        .map(|(_, value)| value.expose());
+    // `Bearer KEY`: the key alone must not appear either.
+    in_environment.chain(in_settings).flat_map(str::split_whitespace).map(str::to_owned).collect()
+}
+
+/// What is said when a transcript cannot be used.
+pub(crate) fn failure(error: &TranscriptError) -> Failure {
+    let message = error.to_string();
+    let failure = match error {
+        TranscriptError::Unknown { .. }
+        | TranscriptError::Ambiguous { .. }
+        | TranscriptError::InvalidId { .. }
+        | TranscriptError::Running { .. }
+        | TranscriptError::NoHeader { .. }
+        | TranscriptError::NewerFormat { .. } => Failure::usage(message),
+        _ => Failure::unsuccessful(message),
+    };
+    let failure = failure.hint(error.hint());
+    match std::error::Error::source(error) {
+        Some(source) => failure.because(source),
+        None => failure,
+    }
+}
+
+/// `last` is the newest run there is.
+pub(crate) fn resolve(id: &str, store: &TranscriptStore) -> Result<String, Failure> {
+    if id != "last" {
+        return Ok(id.to_owned());
+    }
+    let newest = store.list().map_err(|error| failure(&error))?.into_iter().next();
+    newest.map(|newest| newest.agent_id.as_str().to_owned()).ok_or_else(|| {
+        Failure::usage("there are no transcripts yet").hint("attache run AGENT TASK writes one")
+    })
+}

@@ -1,0 +1,105 @@
+//! `attache clean`.
+
+use std::{
+    fs::{self, File},
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::{Duration, SystemTime},
+};
+
+use attache_testkit::project::TestProject;
+
+use crate::project;
+
+const GOLDEN: &str = include_str!("../../../kernel/tests/it/golden/transcript.jsonl");
+
+/// A transcript that nothing was written to for so many days.
+fn transcript(project: &TestProject, id: &str, days: u64) -> PathBuf {
+    let path = project.file(&format!("~/.attache/sessions/s-{id}/{id}.jsonl"), GOLDEN);
+    let then = SystemTime::now().checked_sub(Duration::from_hours(days * 24)).unwrap();
+    File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
+    path
+}
+
+#[test]
+fn what_is_older_than_a_month_goes_and_is_named() {
+    let project = project();
+    let old = transcript(&project, "agent-old", 31);
+    let young = transcript(&project, "agent-young", 29);
+    project.file("~/.attache/sessions/s-agent-old/agent-old.artifacts/full.txt", "x".repeat(4096));
+    let ran = project.run(&["clean", "--dry-run"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.stdout.contains("would remove agent-old (8.") && old.exists(), "{}", ran.stdout);
+    let ran = project.run(&["clean"]);
+    assert!(ran.stdout.contains("removed agent-old (8."), "{}", ran.stdout);
+    assert!(ran.stdout.contains("removed 1 transcript, 8."), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("; 1 kept\n"), "{}", ran.stdout);
+    assert!(!old.parent().unwrap().exists() && young.exists());
+    let ran = project.run(&["clean"]);
+    assert_eq!(ran.stdout, "nothing is that old; 1 kept\n");
+}
+
+#[test]
+fn the_age_comes_from_the_command_line_or_the_settings() {
+    let project = project();
+    for days in [1, 3, 10] {
+        transcript(&project, &format!("agent-{days}"), days);
+    }
+    let removed = |arguments: &[&str]| {
+        let ran = project.json(arguments);
+        assert_eq!(ran["dry_run"], true);
+        ran["removed"].as_array().unwrap().len()
+    };
+    let dry = ["clean", "--dry-run", "--json"];
+    assert_eq!(removed(&dry), 0);
+    assert_eq!(removed(&[&dry[..], &["-c", "retention_days=5"]].concat()), 1);
+    assert_eq!(removed(&[&dry[..], &["--older-than", "2d"]].concat()), 2);
+    assert_eq!(removed(&[&dry[..], &["--older-than", "12h"]].concat()), 3);
+    assert_eq!(removed(&[&dry[..], &["--older-than", "90m"]].concat()), 3);
+    for wrong in ["5", "-1d", "soon"] {
+        let ran = project.run(&["clean", &format!("--older-than={wrong}")]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{wrong}");
+        assert!(ran.stderr.contains("30d, 12h"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn json_says_what_went() {
+    let project = project();
+    let path = transcript(&project, "agent-1", 40);
+    let bytes = fs::metadata(&path).unwrap().len();
+    let cleaned = project.json(&["clean", "--json"]);
+    let expected = serde_json::json!({
+        "removed": [{"agent_id": "agent-1", "session_id": "s-agent-1", "path": path, "bytes": bytes}],
+        "kept": 0,
+        "running": 0,
+        "bytes": bytes,
+        "dry_run": false,
+        "failed": [],
+    });
+    assert_eq!(cleaned, expected);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_run_that_goes_on_stays() {
+    let project = project();
+    let path = transcript(&project, "agent-1", 40);
+    let mut holder = Command::new("sh")
+        .args(["-c", "exec 9<\"$0\"; flock 9 && echo held && read -r _"])
+        .arg(&path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(holder.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "held\n", "`flock` of util-linux is needed");
+    let ran = project.run(&["clean", "--older-than", "0s"]);
+    assert!(ran.stdout.contains("1 kept, 1 of them because they still run"), "{}", ran.stdout);
+    assert!(path.exists());
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    assert!(project.run(&["clean", "--older-than", "0s"]).stdout.contains("removed agent-1"));
+}

@@ -1,0 +1,211 @@
+//! `attache transcript`.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use attache_testkit::project::TestProject;
+
+use crate::project;
+
+const GOLDEN: &str = include_str!("../../../kernel/tests/it/golden/transcript.jsonl");
+const ID: &str = "agent-7f9c2d1e";
+
+fn write(project: &TestProject, id: &str, content: &str) -> PathBuf {
+    let content = content.replacen(ID, id, 1);
+    project.file(&format!("~/.attache/sessions/0198a3c4/{id}.jsonl"), content)
+}
+
+/// The first lines of the golden transcript.
+fn lines(number: usize) -> String {
+    GOLDEN.split_inclusive('\n').take(number).collect()
+}
+
+#[test]
+fn a_run_is_shown_for_people() {
+    let project = project();
+    write(&project, ID, GOLDEN);
+    for id in [ID, "agent-7f", "last"] {
+        let ran = project.run(&["transcript", id]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+        for part in [
+            "Explore agent-7f9c2d1e (completed)",
+            "Where is the tool filter?",
+            "gpt-5 on openai (chosen by: definition)",
+            "2026-11-05 10:00:00 UTC",
+            "shell: the agent is not trusted",
+            "~/.attache/sessions/0198a3c4/agent-7f9c2d1e.jsonl",
+            "Turn 1/30",
+            "  I look for it.\n",
+            "900 ms · 2,550 tokens in (1,950 cached) · 105 out · $0.2500",
+            "  → grep_files {\"pattern\":\"ToolFilter\"}  42 ms\n",
+            "    src/tool_filter.rs:12: pub struct ToolFilter\n",
+            "the full output: /work/.attache/full.txt",
+            "Turn 2/30",
+            "goal: 2 turns, 1.9 s, 1 call, 5,310 tokens, $0.5000\n\nIn `src/tool_filter.rs`, line 12.\n",
+        ] {
+            assert!(ran.stdout.contains(part), "{part:?} is not in\n{}", ran.stdout);
+        }
+        assert!(!ran.stdout.contains("A search will do."), "thinking is for --full");
+    }
+}
+
+#[test]
+fn full_shows_thinking_prompts_and_whole_results() {
+    let project = project();
+    let long = "src/tool_filter.rs:12: pub struct ToolFilter\\nsecond line\\nthird line";
+    let content = GOLDEN.replace("src/tool_filter.rs:12: pub struct ToolFilter", long);
+    write(&project, ID, &content);
+    let brief = project.run(&["transcript", ID]).stdout;
+    assert!(brief.contains("pub struct ToolFilter (+2 lines)\n") && !brief.contains("third line"));
+    let full = project.run(&["transcript", ID, "--full"]).stdout;
+    for part in ["A search will do.", "third line", "You explore /work."] {
+        assert!(full.contains(part), "{part:?} is not in\n{full}");
+    }
+}
+
+#[test]
+fn json_prints_the_lines_as_they_are() {
+    let project = project();
+    write(&project, ID, &format!("{GOLDEN}{{\"type\":\"eve"));
+    let ran = project.run(&["transcript", ID, "--json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), GOLDEN));
+}
+
+#[test]
+fn a_run_that_was_cut_off_says_so() {
+    let project = project();
+    write(&project, ID, &lines(6));
+    let ran = project.run(&["transcript", ID]);
+    assert_eq!(ran.code, Some(0));
+    for part in
+        ["(interrupted)", "→ grep_files {\"pattern\":\"ToolFilter\"}  no answer yet", "--resume"]
+    {
+        assert!(ran.stdout.contains(part), "{part:?} is not in\n{}", ran.stdout);
+    }
+}
+
+#[test]
+fn what_models_and_tools_write_cannot_steer_the_terminal() {
+    let project = project();
+    let hostile = "\\u001b[2J\\u001b]0;title\\u0007I look\\u202e for it.";
+    write(&project, ID, &GOLDEN.replace("I look for it.", hostile));
+    let shown = project.run(&["transcript", ID, "--full"]).stdout;
+    assert!(shown.contains("I look\u{fffd} for it."), "{shown}");
+    assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']));
+}
+
+#[test]
+fn an_unknown_id_names_the_nearest_and_the_newest() {
+    let project = project();
+    let ran = project.run(&["transcript", "last"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("there are no transcripts yet"));
+    write(&project, ID, GOLDEN);
+    write(&project, "agent-7f9caaaa", GOLDEN);
+    for id in ["agent-7f9c2d1x", "../../etc/passwd", ""] {
+        let ran = project.run(&["transcript", id]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{id}");
+        assert!(ran.stderr.contains(ID), "{}", ran.stderr);
+    }
+    let ran = project.run(&["transcript", "agent-7f9c"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("give more of the id: agent-7f9c2d1e, agent-7f9caaaa"));
+}
+
+#[test]
+fn a_damaged_transcript_is_an_error_with_its_line() {
+    let project = project();
+    write(&project, ID, &format!("{}nonsense\n{}", lines(2), lines(3)));
+    let ran = project.run(&["transcript", ID]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("line 3 of"), "{}", ran.stderr);
+    assert_eq!(project.run(&["transcript", ID, "--json"]).code, Some(0));
+}
+
+/// Holds the lock of a writer; `flock` of util-linux does it in a process of its own.
+fn writer(path: &Path) -> std::process::Child {
+    let mut holder = Command::new("sh")
+        .args(["-c", "exec 9<\"$0\"; flock 9 && echo held && read -r _"])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(holder.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "held\n", "`flock` of util-linux is needed");
+    holder
+}
+
+fn append(path: &Path, text: &str) {
+    OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn follow_goes_on_until_the_run_ends() {
+    let project = project();
+    let golden: Vec<&str> = GOLDEN.split_inclusive('\n').collect();
+    for options in [&["--follow"][..], &["--follow", "--json"]] {
+        let path = write(&project, ID, &lines(4));
+        let mut holder = writer(&path);
+        let arguments = [&["transcript", ID], options].concat();
+        let mut child = project.command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut seen = String::new();
+        let mut until = |word: &str| {
+            while !seen.contains(word) {
+                assert!(output.read_line(&mut seen).unwrap() > 0, "it ended too early: {seen}");
+            }
+        };
+        let json = options.len() == 2;
+        until(if json { "turn_started" } else { "Turn 1/30" });
+        // A line that comes in two parts is shown once it is whole.
+        let (first, second) = golden[4].split_at(100);
+        append(&path, first);
+        append(&path, second);
+        until("I look for it.");
+        append(&path, &golden[5..].concat());
+        output.read_to_string(&mut seen).unwrap();
+        assert!(child.wait().unwrap().success());
+        if json {
+            assert_eq!(seen, GOLDEN);
+        } else {
+            assert!(seen.contains("(running)") && seen.contains("goal: 2 turns"), "{seen}");
+        }
+        drop(holder.stdin.take());
+        holder.wait().unwrap();
+    }
+}
+
+#[test]
+fn follow_ends_when_the_writer_is_gone() {
+    let project = project();
+    let path = write(&project, ID, &lines(6));
+    let mut holder = writer(&path);
+    let mut child =
+        project.command(&["transcript", ID, "--follow"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut seen = String::new();
+    while !seen.contains("Turn 1/30") {
+        assert!(output.read_line(&mut seen).unwrap() > 0, "{seen}");
+    }
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    output.read_to_string(&mut seen).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(seen.contains("interrupted: it was cut off"), "{seen}");
+}
+
+#[test]
+fn a_file_of_many_megabytes_is_shown() {
+    let project = project();
+    let long = "x".repeat(5 << 20);
+    let path = write(&project, ID, &GOLDEN.replace("In `src/tool_filter.rs`, line 12.", &long));
+    assert!(File::open(&path).unwrap().metadata().unwrap().len() > 10 << 20);
+    assert!(project.run(&["transcript", ID]).stdout.contains(&long));
+    fs::remove_file(path).unwrap();
+}
