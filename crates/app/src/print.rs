@@ -4,7 +4,10 @@ pub(crate) mod diagnostics;
 pub(crate) mod palette;
 pub(crate) mod table;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::{
+    borrow::Cow,
+    io::{self, IsTerminal as _, Write as _},
+};
 
 use serde::Serialize;
 
@@ -35,6 +38,16 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
 pub(crate) fn aside(text: &str) {
     // With nobody left to listen there is nothing else to do about it.
     anstream::stderr().write_all(format!("{text}\n").as_bytes()).unwrap_or_default();
+}
+
+/// A text of somebody else's, without what a terminal would obey.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let obeyed = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
+    if text.contains(obeyed) {
+        Cow::Owned(text.replace(obeyed, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Whether somebody sits at both ends.

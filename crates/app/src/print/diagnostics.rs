@@ -4,7 +4,10 @@ use std::path::Path;
 
 use attache_kernel::definition::{Diagnostic, Severity};
 
-use super::palette::{Tone, paint};
+use super::{
+    harmless,
+    palette::{Tone, paint},
+};
 
 /// How a diagnostic is coloured.
 fn tone(severity: Severity) -> Tone {
@@ -18,13 +21,16 @@ fn tone(severity: Severity) -> Tone {
 /// A diagnostic with the line it is about; `text` is the file's, where it can be had.
 pub(crate) fn render(diagnostic: &Diagnostic, path: &Path, text: Option<&str>) -> String {
     let head = format!("{}[{}]", diagnostic.severity.as_str(), diagnostic.code);
-    let mut lines =
-        vec![format!("{}: {}", paint(tone(diagnostic.severity), &head), diagnostic.message)];
+    let mut lines = vec![format!(
+        "{}: {}",
+        paint(tone(diagnostic.severity), &head),
+        harmless(&diagnostic.message)
+    )];
     let place = format!("{}:{}:{}", path.display(), diagnostic.line, diagnostic.column);
-    lines.push(format!("  {} {place}", paint(Tone::Faint, "-->")));
+    lines.push(format!("  {} {}", paint(Tone::Faint, "-->"), harmless(&place)));
     lines.extend(snippet(diagnostic, text));
     if let Some(hint) = &diagnostic.hint {
-        lines.push(format!("  {} {hint}", paint(Tone::Faint, "= help:")));
+        lines.push(format!("  {} {}", paint(Tone::Faint, "= help:"), harmless(hint)));
     }
     lines.join("\n")
 }
