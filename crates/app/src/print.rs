@@ -8,7 +8,10 @@ pub(crate) mod stream;
 pub(crate) mod table;
 pub(crate) mod transcript;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::{
+    borrow::Cow,
+    io::{self, IsTerminal as _, Write as _},
+};
 
 use serde::Serialize;
 
@@ -23,7 +26,7 @@ pub(crate) fn out(text: &str) -> Result<(), Failure> {
 pub(crate) fn markdown(text: &str) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
         let skin = termimad::MadSkin::default_dark();
-        return out(&format!("{}\n", skin.term_text(&printable(text))));
+        return out(&format!("{}\n", skin.term_text(&harmless(text))));
     }
     out(&format!("{}\n", text.trim_end()))
 }
@@ -62,15 +65,20 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     )
 }
 
-/// A stranger's text without what a terminal would obey.
-pub(crate) fn printable(text: &str) -> String {
-    text.replace(|letter: char| letter.is_control() && letter != '\n' && letter != '\t', "\u{fffd}")
-}
-
 /// Says something beside the result.
 pub(crate) fn aside(text: &str) {
     // With nobody left to listen there is nothing else to do about it.
     anstream::stderr().write_all(format!("{text}\n").as_bytes()).unwrap_or_default();
+}
+
+/// A text of somebody else's, without what a terminal would obey.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let obeyed = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
+    if text.contains(obeyed) {
+        Cow::Owned(text.replace(obeyed, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Whether somebody sits at both ends.

@@ -45,7 +45,7 @@ pub(crate) use self::{
 
 use self::{
     layer::{
-        check::{Judge, Reading},
+        check::{Checked, Judge, Reading},
         command_line,
         files::{self, McpJson},
         merge::lay_over,
@@ -165,9 +165,6 @@ fn project_layers(
     let project = Project::around(sources.working_directory, sources.attache_home);
     let in_force = merged.clone();
     for file in &project.files {
-        let Some(written) = read_project_file(file, notices)? else {
-            continue;
-        };
         let reading = Reading {
             judge: match sources.project_trust {
                 ProjectTrust::Trusted => None,
@@ -177,12 +174,29 @@ fn project_layers(
             },
             ..unrestricted(&file.directory, sources)
         };
-        let checked = reading.check(written)?;
+        let checked = match (read_and_check(file, &reading, notices), sources.project_trust) {
+            (Ok(None), _) => continue,
+            (Ok(Some(checked)), _) => checked,
+            (Err(error), ProjectTrust::Trusted) => return Err(error),
+            // Somebody else's broken file stops nobody.
+            (Err(error), ProjectTrust::Untrusted) => {
+                notices.push(Notice::broken_file(&error));
+                continue;
+            }
+        };
         notices.extend(Notice::unknown_keys(&file.path, &checked.unknown));
         notices.extend(Notice::withheld_keys(&file.path, checked.withheld));
         lay_over(merged, checked.table);
     }
     Ok(())
+}
+
+fn read_and_check(
+    file: &ProjectFile,
+    reading: &Reading<'_>,
+    notices: &mut Vec<Notice>,
+) -> Result<Option<Checked>, SettingsError> {
+    read_project_file(file, notices)?.map(|written| reading.check(written)).transpose()
 }
 
 fn read_project_file(

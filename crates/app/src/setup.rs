@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use attache_kernel::{
     definition::{
-        Definition, PermissionMode, Trust,
+        Definition, PermissionMode, ToolAccess, Trust,
         reading::{NameFrom, Rules},
     },
     model_choice::{ModelChoice, ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, choose},
     registry::{Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
     tool_filter::{Delegation, FilterRequest, Filtered, Schedule, ToolSet, filter},
-    tool_name::{BuiltinTool, ToolName},
+    tool_name::{BuiltinTool, ToolName, ToolPattern},
 };
 use attache_runtime::{
     discovery::{Discovery, DiscoveryMode, Places, content_hash},
@@ -24,10 +24,13 @@ use crate::{
     environment::Environment,
     failure::Failure,
     print::{
-        self, diagnostics,
+        self, diagnostics, harmless,
         palette::{Tone, paint},
     },
-    settings::{self, Loaded, Project, ProjectTrust, Settings, Sources},
+    settings::{
+        self, Loaded, McpServerSettings, Project, ProjectFile, ProjectTrust, Settings,
+        SettingsError, Sources,
+    },
 };
 
 /// Everything a command works with.
@@ -92,13 +95,7 @@ impl Setup {
             flags: Vec::new(),
             profile: globals.profile.as_deref(),
         })
-        .map_err(|error| {
-            let failure = Failure::usage(error.to_string());
-            match error.hint() {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            }
-        })?;
+        .map_err(|error| settings_failure(&error))?;
         if !globals.quiet {
             for notice in &notices {
                 let place = notice.file.as_ref().map(|file| format!("{}: ", file.display()));
@@ -145,9 +142,9 @@ impl Setup {
         rules
     }
 
-    /// A discovery over the places the settings and the command line name.
-    pub(crate) fn discovery(&self) -> Result<Discovery, Failure> {
-        let places = Places {
+    /// The places the settings and the command line name.
+    pub(crate) fn places(&self) -> Places {
+        Places {
             working_directory: self.working_directory.clone(),
             home: self.home.clone(),
             attache_home: self.attache_home.clone(),
@@ -157,8 +154,12 @@ impl Setup {
                 settings::Discovery::Auto => DiscoveryMode::Auto,
                 settings::Discovery::Manual => DiscoveryMode::Manual,
             },
-        };
-        let mut discovery = Discovery::new(places, self.rules());
+        }
+    }
+
+    /// A discovery over those places.
+    pub(crate) fn discovery(&self) -> Result<Discovery, Failure> {
+        let mut discovery = Discovery::new(self.places(), self.rules());
         if let Some(json) = &self.agents_json {
             discovery.add_session_agents(json).map_err(|diagnostic| {
                 let failure = Failure::usage(format!("--agents: {}", diagnostic.message));
@@ -183,21 +184,14 @@ impl Setup {
             return Inventory { discovery_events: vec![disabled()], ..Inventory::default() };
         }
         let found = discovery.look(&self.trust);
-        let host = host_tools(&self.settings);
         let parent = self.parent_model();
         Inventory::new(found.candidates, found.events, |definition, trust| {
-            self.appraise(definition, trust, &host, &parent)
+            self.appraise(definition, trust, &parent)
         })
     }
 
-    fn appraise(
-        &self,
-        definition: &Definition,
-        trust: Trust,
-        host: &ToolSet,
-        parent: &ParentModel,
-    ) -> Appraisal {
-        let filtered = self.filtered(definition, trust, host);
+    fn appraise(&self, definition: &Definition, trust: Trust, parent: &ParentModel) -> Appraisal {
+        let filtered = self.rights(definition, trust);
         Appraisal {
             effective_tools: filtered.tools.names().map(ToString::to_string).collect(),
             withheld_tools: filtered.withheld.iter().map(Into::into).collect(),
@@ -206,24 +200,19 @@ impl Setup {
         }
     }
 
-    fn filtered(&self, definition: &Definition, trust: Trust, host: &ToolSet) -> Filtered {
-        let max_depth = self.settings.subagents.max_depth;
+    /// What an agent may call when it is run from here.
+    pub(crate) fn rights(&self, definition: &Definition, trust: Trust) -> Filtered {
         filter(&FilterRequest {
             definition,
             trust,
-            parent: host,
+            parent: &host_tools(&self.settings, definition),
             schedule: if definition.background {
                 Schedule::Background
             } else {
                 Schedule::Foreground
             },
-            delegation: Delegation { depth: 1, max_depth },
+            delegation: Delegation { depth: 1, max_depth: self.settings.subagents.max_depth },
         })
-    }
-
-    /// What an agent may call when it is run from here.
-    pub(crate) fn rights(&self, definition: &Definition, trust: Trust) -> Filtered {
-        self.filtered(definition, trust, &host_tools(&self.settings))
     }
 
     /// The model an agent runs on when the caller asks for this one.
@@ -253,7 +242,7 @@ impl Setup {
         answer: impl FnOnce(&ModelQuestion<'_>) -> Answer,
     ) -> Answer {
         let subagents = &self.settings.subagents;
-        let providers: Vec<String> = self.settings.model_providers.keys().cloned().collect();
+        let providers = self.providers(parent);
         let planning = match definition.permission_mode {
             Some(PermissionMode::Plan) => Planning::Yes,
             _ => Planning::No,
@@ -296,6 +285,16 @@ impl Setup {
             || BUILTIN_PROVIDERS.iter().any(|known| known.id == provider)
     }
 
+    /// The providers that `provider/model` may name: those of the settings and those built in. A
+    /// gateway of the user's own has models with such names itself.
+    fn providers(&self, parent: &ParentModel) -> Vec<String> {
+        let mut providers: Vec<String> = self.settings.model_providers.keys().cloned().collect();
+        if BUILTIN_PROVIDER_IDS.contains(&parent.provider.as_str()) {
+            providers.extend(BUILTIN_PROVIDER_IDS.map(str::to_owned));
+        }
+        providers
+    }
+
     /// What a bare run uses: the settings, else the provider whose key is there, else `offline`.
     pub(crate) fn parent_model(&self) -> ParentModel {
         let keyed = |variables: &[&str]| {
@@ -318,15 +317,36 @@ impl Setup {
         ParentModel { model, provider }
     }
 
+    /// Fails where subagents are switched off.
+    pub(crate) fn require_enabled(&self) -> Result<(), Failure> {
+        if self.settings.subagents.enabled {
+            return Ok(());
+        }
+        Err(Failure::usage(DISABLED).hint("set subagents.enabled = true"))
+    }
+
+    /// Whether the project's settings could be loaded if they were trusted.
+    pub(crate) fn check_project_settings(&self) -> Result<(), Failure> {
+        let sources = Sources {
+            environment: &self.environment,
+            home: self.home.as_deref(),
+            attache_home: &self.attache_home,
+            working_directory: &self.working_directory,
+            project_trust: ProjectTrust::Trusted,
+            overrides: &[],
+            flags: Vec::new(),
+            profile: None,
+        };
+        settings::load(&sources).map(|_| ()).map_err(|error| settings_failure(&error))
+    }
+
     /// The record of a name, whatever its state.
     pub(crate) fn record<'a>(
         &self,
         inventory: &'a Inventory,
         name: &str,
     ) -> Result<&'a Record, Failure> {
-        if !self.settings.subagents.enabled {
-            return Err(Failure::usage(DISABLED).hint("set subagents.enabled = true"));
-        }
+        self.require_enabled()?;
         inventory.record(name).map_err(|error| lookup_failure(&error))
     }
 
@@ -365,20 +385,42 @@ const BUILTIN_PROVIDERS: [BuiltinProvider; 3] = [
     },
 ];
 
-/// The variables that hold the keys of the providers the program knows by itself.
-pub(crate) fn key_variables() -> impl Iterator<Item = &'static str> {
-    BUILTIN_PROVIDERS.iter().flat_map(|provider| provider.variables.iter().copied())
-}
+/// The providers that need no settings.
+const BUILTIN_PROVIDER_IDS: [&str; 5] = ["openai", "anthropic", "gemini", "ollama", "offline"];
 
-/// Every tool the program offers a main agent.
-pub(crate) fn host_tools(settings: &Settings) -> ToolSet {
+/// Every tool the program offers a main agent, as far as it can be told before an MCP server is
+/// started: what the settings or the definition name of a server, and `*` for the rest of it.
+fn host_tools(settings: &Settings, definition: &Definition) -> ToolSet {
     let offered = BuiltinTool::ALL.iter().copied().filter(|tool| match tool {
         // They belong to hosts that have skills and slash commands.
         BuiltinTool::Skill | BuiltinTool::SlashCommand => false,
         tool if BuiltinTool::DELEGATION.contains(tool) => settings.tools.subagent_tools,
         _ => true,
     });
-    ToolSet::of_host(offered.map(ToolName::Builtin))
+    let mcp = settings
+        .mcp_servers
+        .iter()
+        .filter(|(_, server)| server.enabled)
+        .flat_map(|(name, server)| mcp_tools(name, server, definition));
+    ToolSet::of_host(offered.map(ToolName::Builtin).chain(mcp))
+}
+
+fn mcp_tools(name: &str, server: &McpServerSettings, definition: &Definition) -> Vec<ToolName> {
+    let named = |tool: &str| ToolName::Mcp { server: name.to_owned(), tool: tool.to_owned() };
+    if let Some(tools) = &server.enabled_tools {
+        let used = tools.iter().filter(|tool| !server.disabled_tools.contains(tool));
+        return used.map(|tool| named(tool)).collect();
+    }
+    let ToolAccess::List(entries) = &definition.tools else { return vec![named("*")] };
+    let mut tools = vec![named("*")];
+    for entry in entries {
+        let Ok(ToolPattern::Exactly(meant)) = ToolPattern::parse(entry) else { continue };
+        tools.extend(meant.into_iter().filter(|tool| {
+            matches!(tool, ToolName::Mcp { server: of, tool }
+                if of == name && !server.disabled_tools.contains(tool))
+        }));
+    }
+    tools
 }
 
 fn disabled() -> DiscoveryEvent {
@@ -409,11 +451,20 @@ fn working_directory(moved: Option<&Path>) -> Result<PathBuf, Failure> {
 
 /// A project is trusted while every one of its settings files is, as it stands.
 fn project_trust(project: &Project, trust: &TrustStore) -> ProjectTrust {
-    let trusted = project.files.iter().filter(|file| file.path.is_file()).all(|file| {
+    let present = |file: &&ProjectFile| file.path.symlink_metadata().is_ok();
+    let trusted = project.files.iter().filter(present).all(|file| {
         trust.knows(&file.path)
             && content_hash(&file.path).is_ok_and(|hash| trust.trusts(&file.path, &hash))
     });
     if trusted { ProjectTrust::Trusted } else { ProjectTrust::Untrusted }
+}
+
+pub(crate) fn settings_failure(error: &SettingsError) -> Failure {
+    let failure = Failure::usage(error.to_string());
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
 }
 
 pub(crate) fn trust_failure(error: &TrustError) -> Failure {
@@ -432,7 +483,7 @@ pub(crate) fn lookup_failure(error: &LookupError) -> Failure {
             failure.hint(format!("did you mean `{nearest}`? `attache list` shows all"))
         }
         LookupError::Unknown { available, .. } => {
-            failure.hint(format!("there are: {}", available.join(", ")))
+            failure.hint(format!("there are: {}", harmless(&available.join(", "))))
         }
         LookupError::Invalid { path, diagnostics, .. } => {
             let path = path.clone().unwrap_or_default();
@@ -449,4 +500,9 @@ pub(crate) fn lookup_failure(error: &LookupError) -> Failure {
             None => failure,
         },
     }
+}
+
+/// The variables that hold the keys of the providers the program knows by itself.
+pub(crate) fn key_variables() -> impl Iterator<Item = &'static str> {
+    BUILTIN_PROVIDERS.iter().flat_map(|provider| provider.variables.iter().copied())
 }

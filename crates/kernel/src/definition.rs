@@ -32,7 +32,7 @@ pub use self::{
     dialect::{Dialect, Format},
     inputs::{InputConfig, InputDefinition, InputType},
 };
-use crate::id::AgentName;
+use crate::{id::AgentName, path_text};
 
 /// What one agent file says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct Definition {
     #[serde(default)]
     pub source: Scope,
     /// The file it was read from; none for built-in and session agents.
-    #[serde(default)]
+    #[serde(default, serialize_with = "path_text::optional")]
     pub source_path: Option<PathBuf>,
     /// The dialect it was written in.
     #[serde(default)]
@@ -176,6 +176,22 @@ pub enum ToolAccess {
     All,
     /// These entries only; an empty list is no tool at all.
     List(Vec<String>),
+}
+
+impl ToolAccess {
+    /// What a list of entries means.
+    pub fn of_entries(entries: Vec<String>) -> Self {
+        match entries.as_slice() {
+            [only] if only == "*" || only.eq_ignore_ascii_case("all") => Self::All,
+            _ => Self::List(entries),
+        }
+    }
+
+    /// What a text means, split at commas outside brackets.
+    pub fn of_text(text: &str) -> Self {
+        let entries = lists::split_commas(text).into_iter().filter(|entry| !entry.is_empty());
+        Self::of_entries(entries.map(str::to_owned).collect())
+    }
 }
 
 impl Serialize for ToolAccess {

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod id;
+pub mod path_text;
 pub mod tool_name;
 
 pub mod definition;

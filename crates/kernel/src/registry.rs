@@ -1,24 +1,22 @@
 //! The registry: which definition a name means, once every file is read.
 //!
 //! Precedence is builtin < user < project < session; within a project the nearest folder wins, then the
-//! dialect, then the path. What loses is kept with the winner, and what is broken still wins: a broken
+//! dialect's rank, then the path. What loses is kept with the winner, and what is broken still wins: a broken
 //! project file never falls back to the user's in silence.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use serde::Serialize;
 
 use crate::{
     definition::{
         Code, Definition, Diagnostic, Dialect, Position, Scope, Severity, Trust,
+        dialect::agent_stem,
         reading::{FileStatus, Reading},
     },
     id::{AgentKey, nearest},
     model_choice::ModelChoice,
+    path_text,
     tool_filter::WithheldTool,
 };
 
@@ -71,6 +69,7 @@ pub struct Record {
     /// Whose format it is.
     pub dialect: Dialect,
     /// The file.
+    #[serde(serialize_with = "path_text::optional")]
     pub source_path: Option<PathBuf>,
     /// Whether it can be run.
     pub status: Status,
@@ -117,6 +116,7 @@ impl Status {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Override {
     /// Its file.
+    #[serde(serialize_with = "path_text::optional")]
     pub source_path: Option<PathBuf>,
     /// Where it comes from.
     pub scope: Scope,
@@ -132,8 +132,10 @@ pub struct Conflict {
     /// The dialect of both.
     pub dialect: Dialect,
     /// The file that counts.
+    #[serde(serialize_with = "path_text::path")]
     pub winner: PathBuf,
     /// The files that do not.
+    #[serde(serialize_with = "path_text::list")]
     pub losers: Vec<PathBuf>,
 }
 
@@ -145,6 +147,7 @@ pub struct DiscoveryEvent {
     /// The agent it is about.
     pub name: Option<String>,
     /// The file or folder it is about.
+    #[serde(serialize_with = "path_text::optional")]
     pub path: Option<PathBuf>,
     /// A sentence for people.
     pub message: String,
@@ -271,11 +274,8 @@ impl Candidate {
         match declared {
             Some(name) if !AgentKey::of(name).is_empty() => name.to_owned(),
             _ => {
-                let stem = self.path.as_deref().and_then(Path::file_stem);
-                stem.map_or_else(
-                    || "unnamed".to_owned(),
-                    |stem| stem.to_string_lossy().into_owned(),
-                )
+                let stem = self.path.as_deref().and_then(agent_stem);
+                stem.map_or_else(|| "unnamed".to_owned(), Cow::into_owned)
             }
         }
     }
@@ -285,7 +285,7 @@ impl Candidate {
             .scope
             .cmp(&self.scope)
             .then_with(|| self.distance.cmp(&other.distance))
-            .then_with(|| self.dialect.cmp(&other.dialect))
+            .then_with(|| self.dialect.rank().cmp(&other.dialect.rank()))
             .then_with(|| self.path.cmp(&other.path))
     }
 
@@ -327,12 +327,16 @@ impl Candidate {
         } else {
             DiscoveryKind::Override
         };
-        DiscoveryEvent {
-            kind,
-            name: Some(self.name()),
-            path: self.path.clone(),
-            message: format!("{} overrides {}", self.whereabouts(), loser.whereabouts()),
-        }
+        let message = match kind {
+            DiscoveryKind::Conflict => format!(
+                "two files of one place are called `{}`: {} counts, {} does not",
+                self.name(),
+                self.whereabouts(),
+                loser.whereabouts()
+            ),
+            _ => format!("{} overrides {}", self.whereabouts(), loser.whereabouts()),
+        };
+        DiscoveryEvent { kind, name: Some(self.name()), path: self.path.clone(), message }
     }
 
     fn whereabouts(&self) -> String {

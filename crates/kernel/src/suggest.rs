@@ -37,6 +37,12 @@ pub fn suggest<'a>(
     let count = float(documents.len());
     let mean_length =
         documents.iter().map(|document| f64::from(document.length)).sum::<f64>() / count;
+    let mut holders: BTreeMap<&str, usize> = BTreeMap::new();
+    for stem in asked.iter().map(|word| word.stem.as_str()) {
+        holders.entry(stem).or_insert_with(|| {
+            documents.iter().filter(|document| document.frequencies.contains_key(stem)).count()
+        });
+    }
     let mut suggestions: Vec<Suggestion> = documents
         .iter()
         .filter_map(|document| {
@@ -48,11 +54,7 @@ pub fn suggest<'a>(
                 if !seen.insert(&word.stem) {
                     continue;
                 }
-                let holders = documents
-                    .iter()
-                    .filter(|other| other.frequencies.contains_key(&word.stem))
-                    .count();
-                let holders = float(holders);
+                let holders = float(holders.get(word.stem.as_str()).copied().unwrap_or_default());
                 let rarity = (1.0 + (count - holders + 0.5) / (holders + 0.5)).ln();
                 let frequency = f64::from(*frequency);
                 let length = f64::from(document.length) / mean_length.max(1.0);

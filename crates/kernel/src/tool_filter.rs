@@ -223,7 +223,7 @@ impl<'a> Plan<'a> {
     fn report(&self, granted: &ToolSet) -> Vec<Withheld> {
         let mut report = Report { plan: self, granted, withheld: Vec::new() };
         match &self.listed {
-            None => report.add_tools(self.request.parent.names()),
+            None => report.add_each(self.request.parent.names()),
             Some(entries) => entries.iter().for_each(|entry| report.add_entry(entry)),
         }
         for feature in &self.unknown_features {
@@ -299,7 +299,7 @@ impl Report<'_> {
         };
         let meant = || parent.names().filter(|tool| rule.tools().covers(tool));
         match rule.tools() {
-            ToolPattern::Exactly(tools) => self.add_tools(tools.iter()),
+            ToolPattern::Exactly(tools) => self.add_named(entry, tools),
             ToolPattern::McpServer(server) if meant().next().is_none() => {
                 let server = server.clone();
                 self.add(written(), WithheldReason::McpServerNotConfigured { server });
@@ -308,16 +308,28 @@ impl Report<'_> {
                 self.add(written(), WithheldReason::NoMcpServer);
             }
             ToolPattern::Any | ToolPattern::McpServer(_) | ToolPattern::AnyMcp => {
-                self.add_tools(meant());
+                self.add_each(meant());
             }
         }
     }
 
-    /// Adds those of the tools that were not granted, the shell family as one if none of it was.
-    fn add_tools<'t>(&mut self, tools: impl Iterator<Item = &'t ToolName> + Clone) {
+    /// Adds those of the tools that were not granted.
+    fn add_each<'t>(&mut self, tools: impl Iterator<Item = &'t ToolName>) {
+        for tool in tools {
+            if let Err(reason) = self.plan.judge(tool) {
+                self.add(tool.to_string(), reason);
+            }
+        }
+    }
+
+    /// Adds those of the tools of an entry that were not granted; the shell family under the one name
+    /// that was written, if none of it was.
+    fn add_named(&mut self, entry: &Entry<'_>, tools: &[ToolName]) {
         let is_shell = |tool: &ToolName| tool.builtin().is_some_and(BuiltinTool::is_shell);
-        let family = tools.clone().filter(|tool| is_shell(tool));
+        let family = tools.iter().filter(|tool| is_shell(tool));
         let has_shell = family.clone().any(|tool| self.granted.contains(tool));
+        let word = entry.written.split('(').next().unwrap_or_default().trim();
+        let written = BuiltinTool::from_word(word).unwrap_or(BuiltinTool::Shell);
         // The reason is that of a member there is; the others would say that the parent lacks them.
         let parent = self.plan.request.parent;
         let spokesman = family.clone().find(|tool| parent.contains(tool));
@@ -330,7 +342,7 @@ impl Report<'_> {
             }
             if let Err(reason) = self.plan.judge(tool) {
                 let name = if is_shell(tool) && !has_shell {
-                    BuiltinTool::Shell.as_str().to_owned()
+                    written.as_str().to_owned()
                 } else {
                     tool.to_string()
                 };

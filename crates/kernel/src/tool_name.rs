@@ -208,8 +208,8 @@ impl BuiltinTool {
 impl ToolPattern {
     /// What a word of a tool list means, without a rule in brackets.
     ///
-    /// `mcp__server__tool`, `mcp__server`, `mcp__server__*` and `server/tool` name MCP tools; a word
-    /// of the shell family means the family.
+    /// `mcp__server__tool`, `mcp__server`, `mcp__server__*`, `mcp_server_tool` and `server/tool` name MCP
+    /// tools; a word of the shell family means the family.
     pub fn parse(word: &str) -> Result<Self, UnknownTool> {
         let word = word.trim();
         if word == "*" {
@@ -227,6 +227,12 @@ impl ToolPattern {
         }
         if word == "mcp_*" || word == "mcp*" {
             return Ok(Self::AnyMcp);
+        }
+        // As Gemini CLI writes them; its servers have no `_` in their names.
+        if let Some(parts) = word.strip_prefix("mcp_").and_then(|rest| rest.split_once('_'))
+            && let Some(pattern) = Self::parse_mcp(Some(parts), parts.0)
+        {
+            return Ok(pattern);
         }
         if FOREIGN.contains(&word) || is_editor_tool(word) {
             return Err(UnknownTool::Foreign);
@@ -429,7 +435,8 @@ mod tests {
         };
         assert_eq!(ToolPattern::parse("mcp__docs__find"), tool("docs", "find"));
         assert_eq!(ToolPattern::parse("github/search_code"), tool("github", "search_code"));
-        for word in ["mcp__docs", "mcp__docs__*", "docs/*"] {
+        assert_eq!(ToolPattern::parse("mcp_docs_find_all"), tool("docs", "find_all"));
+        for word in ["mcp__docs", "mcp__docs__*", "mcp_docs_*", "docs/*"] {
             assert_eq!(ToolPattern::parse(word), Ok(ToolPattern::McpServer("docs".to_owned())));
         }
         assert!(ToolPattern::parse("mcp__").is_err());

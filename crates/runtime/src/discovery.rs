@@ -105,8 +105,8 @@ impl Discovery {
         let mut fresh: HashMap<PathBuf, Cached> = HashMap::with_capacity(self.cache.len());
         for place in self.places.list() {
             for entry in walk::files(&place, &mut found.events) {
-                let hashing =
-                    if trust.knows(&entry.path) { Hashing::Wanted } else { Hashing::Unneeded };
+                let known = !trust.is_empty() && trust.knows_canonical(&entry.canonical());
+                let hashing = if known { Hashing::Wanted } else { Hashing::Unneeded };
                 match self.unchanged(&entry, hashing) {
                     Some(cached) => {
                         found.candidates.push(candidate(&place, &entry.path, &cached, trust));
@@ -147,8 +147,50 @@ impl Discovery {
     }
 }
 
-/// Reads a file as `attache validate` does: the place decides the dialect, whatever the folder.
-pub fn read_path(path: &Path, scope: Scope, rules: &Rules) -> Reading {
+/// A file that was named, and what it yields.
+#[derive(Debug)]
+pub struct NamedFile {
+    /// Its path as it was named.
+    pub path: PathBuf,
+    /// Whose format it is.
+    pub dialect: Dialect,
+    /// What it yields.
+    pub reading: Reading,
+}
+
+/// Reads files that were named, wherever they lie: one in a place agents are looked for in belongs to
+/// that place, and any other to a project.
+pub fn read_paths(paths: Vec<PathBuf>, places: &Places, rules: &Rules) -> Vec<NamedFile> {
+    let places: Vec<Place> = places.list().into_iter().map(Place::canonical).collect();
+    let mut folders: HashMap<PathBuf, Option<PathBuf>> = HashMap::new();
+    let located: Vec<(PathBuf, Scope, Dialect)> = paths
+        .iter()
+        .map(|path| {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).to_path_buf();
+            let canonical =
+                folders.entry(folder).or_insert_with_key(|folder| folder.canonicalize().ok());
+            let whole = match (canonical, path.file_name()) {
+                (Some(folder), Some(name)) => folder.join(name),
+                _ => path.clone(),
+            };
+            let place = places.iter().find(|place| place.holds(&whole));
+            let dialect = place.and_then(|place| place.dialect);
+            let dialect = dialect.unwrap_or_else(|| Dialect::of_path(&whole));
+            (whole, place.map_or(Scope::Project, |place| place.scope), dialect)
+        })
+        .collect();
+    let readings =
+        in_parallel(&located, |(path, scope, dialect)| read_path(path, *scope, *dialect, rules));
+    paths
+        .into_iter()
+        .zip(located)
+        .zip(readings)
+        .map(|((path, (_, _, dialect)), reading)| NamedFile { path, dialect, reading })
+        .collect()
+}
+
+fn read_path(path: &Path, scope: Scope, dialect: Dialect, rules: &Rules) -> Reading {
     let Some(format) = Format::of_path(path) else {
         return Reading::not_a_definition(Diagnostic::note(
             Code::NotADefinition,
@@ -158,13 +200,7 @@ pub fn read_path(path: &Path, scope: Scope, rules: &Rules) -> Reading {
     };
     match file::read(path, Hashing::Unneeded) {
         Content::Text { text, warning, hash: _ } => {
-            let source = Source {
-                text: &text,
-                path: Some(path),
-                scope,
-                dialect: Dialect::of_path(path),
-                format,
-            };
+            let source = Source { text: &text, path: Some(path), scope, dialect, format };
             with_warning(read(&source, rules), warning)
         }
         Content::Refused(diagnostic) => Reading::unreadable(diagnostic),
@@ -195,11 +231,6 @@ pub fn content_hash(path: &Path) -> std::io::Result<ContentHash> {
     std::fs::read(path).map(|bytes| ContentHash::of(&bytes))
 }
 
-/// Reads files as [`read_path`] does, in the order given.
-pub fn read_paths(paths: &[PathBuf], rules: &Rules) -> Vec<Reading> {
-    in_parallel(paths, |path| read_path(path, Scope::Project, rules))
-}
-
 /// Does the same with each item, on as many threads as help, in the order given.
 fn in_parallel<Item: Sync, Made: Send>(
     items: &[Item],
@@ -223,7 +254,7 @@ fn in_parallel<Item: Sync, Made: Send>(
 }
 
 fn read_job(job: &Job, rules: &Rules) -> Done {
-    let Entry { path, format, metadata } = &job.entry;
+    let Entry { path, format, metadata, .. } = &job.entry;
     // A file that leads nowhere, or is none, has no content to remember.
     match file::read(path, job.hashing) {
         Content::Text { text, warning, hash } => {

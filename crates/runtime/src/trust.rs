@@ -70,6 +70,12 @@ pub enum TrustError {
         /// What is wrong with it.
         message: String,
     },
+    /// The file's name cannot be written down.
+    #[error("{} cannot be trusted: its path is not valid UTF-8", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file cannot be written.
     #[error("cannot write {}", path.display())]
     Write {
@@ -87,6 +93,7 @@ impl TrustError {
             Self::Read { path, .. } | Self::Write { path, .. } => {
                 format!("check the owner and the permissions of {}", path.display())
             }
+            Self::NotText { .. } => "rename the file".to_owned(),
             Self::Damaged { path, .. } => {
                 format!("move {} away; agents must then be trusted again", path.display())
             }
@@ -120,9 +127,19 @@ impl TrustStore {
         Ok(Self { file, trusted: on_disk.trusted })
     }
 
+    /// Whether nothing is trusted at all.
+    pub fn is_empty(&self) -> bool {
+        self.trusted.is_empty()
+    }
+
     /// Whether anything is recorded of that file, and so whether its content is worth a look.
     pub fn knows(&self, path: &Path) -> bool {
-        !self.trusted.is_empty() && self.trusted.contains_key(&canonical(path))
+        !self.is_empty() && self.knows_canonical(&canonical(path))
+    }
+
+    /// The same of a path that is canonical already.
+    pub(crate) fn knows_canonical(&self, path: &Path) -> bool {
+        self.trusted.contains_key(path)
     }
 
     /// Whether that file is trusted with that content.
@@ -148,9 +165,11 @@ impl TrustStore {
         flock(&lock, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
         let mut trusted = Self::load(&home)?.trusted;
         for (path, content) in changes {
+            let path = canonical(&path);
             match content {
-                Some(content) => trusted.insert(canonical(&path), content),
-                None => trusted.remove(&canonical(&path)),
+                Some(_) if path.to_str().is_none() => return Err(TrustError::NotText { path }),
+                Some(content) => trusted.insert(path, content),
+                None => trusted.remove(&path),
             };
         }
         let on_disk = OnDisk { version: VERSION, trusted };

@@ -1,12 +1,15 @@
 //! `attache config`: the settings in force, and where each value comes from.
 
 use clap::Args;
-use comfy_table::{Cell, Color};
+use comfy_table::Color;
 use serde_json::Value;
 
 use crate::{
     failure::{Exit, Failure},
-    print::{self, table},
+    print::{
+        self,
+        table::{self, Field, Overflow},
+    },
     settings::Entry,
     setup::{OutputFormat, Setup},
 };
@@ -19,18 +22,20 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache config
-  attache config subagents             only keys that begin so
+  attache config subagents             only that table
+  attache config subagents.max_depth   only that key
   attache config -c subagents.max_depth=2
   attache config --json | jq '.[] | select(.origin != \"built-in\")'")]
 pub(crate) struct ConfigArgs {
-    /// Only keys that begin with this.
+    /// Only this key, or the keys of this table.
     key: Option<String>,
 }
 
 pub(crate) fn run(args: &ConfigArgs, setup: &Setup) -> Result<Exit, Failure> {
     let mut entries: Vec<Entry> = setup.settings.entries();
     if let Some(prefix) = &args.key {
-        entries.retain(|entry| entry.key.starts_with(prefix.as_str()));
+        let below = format!("{prefix}.");
+        entries.retain(|entry| entry.key == *prefix || entry.key.starts_with(&below));
         if entries.is_empty() {
             return Err(Failure::usage(format!("there is no setting `{prefix}`"))
                 .hint("`attache config` shows all of them"));
@@ -52,22 +57,24 @@ pub(crate) fn run(args: &ConfigArgs, setup: &Setup) -> Result<Exit, Failure> {
         }
         OutputFormat::Text => {
             let rows = entries.iter().map(row).collect();
-            print::out(&format!("{}\n", table::render(&["KEY", "VALUE", "ORIGIN"], rows, &[0])))?;
+            let headings = ["KEY", "VALUE", "ORIGIN"];
+            let overflow = Overflow::Wrap { whole: &[0] };
+            print::out(&format!("{}\n", table::render(&headings, rows, overflow)))?;
         }
     }
     Ok(Exit::Success)
 }
 
-fn row(entry: &Entry) -> Vec<Cell> {
+fn row(entry: &Entry) -> Vec<Field> {
     let value = match &entry.value {
         Value::Null => "–".to_owned(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     let origin = entry.origin.to_string();
-    let mut origin_cell = Cell::new(&origin);
+    let mut shown = Field::new(&origin);
     if origin == "built-in" {
-        origin_cell = origin_cell.fg(Color::DarkGrey);
+        shown = shown.colored(Color::DarkGrey);
     }
-    vec![Cell::new(&entry.key).fg(Color::Cyan), Cell::new(value), origin_cell]
+    vec![Field::new(&entry.key).colored(Color::Cyan), Field::new(value), shown]
 }

@@ -8,14 +8,14 @@ use attache_kernel::{
 };
 use attache_runtime::discovery::watch::Watch;
 use clap::Args;
-use comfy_table::{Cell, Color};
+use comfy_table::Color;
 
 use crate::{
     failure::{Exit, Failure},
     print::{
-        self,
+        self, harmless,
         palette::{Tone, paint},
-        table::{self, clip},
+        table::{self, Field, Overflow},
     },
     setup::{OutputFormat, Setup},
 };
@@ -59,7 +59,10 @@ fn print(inventory: &Inventory, setup: &Setup) -> Result<(), Failure> {
     let rows = inventory.records.iter().map(row).collect();
     let headings = ["NAME", "SCOPE", "MODEL", "TOOLS", "STATE", "DESCRIPTION"];
     if !inventory.records.is_empty() {
-        print::out(&format!("{}\n", table::render(&headings, rows, &[0, 1, 4])))?;
+        // On a narrow terminal the name and the state stay readable longest.
+        let order = [(5, 16), (3, 10), (2, 12), (4, 20), (1, 8), (0, 16)];
+        let table = table::render(&headings, rows, Overflow::Cut { order: &order });
+        print::out(&format!("{table}\n"))?;
     }
     for event in &inventory.discovery_events {
         let tone = match event.kind {
@@ -67,7 +70,7 @@ fn print(inventory: &Inventory, setup: &Setup) -> Result<(), Failure> {
             DiscoveryKind::Disabled => Tone::Bad,
             DiscoveryKind::Override | DiscoveryKind::NotADefinition => continue,
         };
-        print::aside(&format!("{} {}", paint(tone, "notice:"), event.message));
+        print::aside(&format!("{} {}", paint(tone, "notice:"), harmless(&event.message)));
     }
     let broken = inventory.records.iter().filter(|record| record.status == Status::Invalid).count();
     if broken > 0 {
@@ -80,7 +83,7 @@ fn print(inventory: &Inventory, setup: &Setup) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(record: &Record) -> Vec<Cell> {
+fn row(record: &Record) -> Vec<Field> {
     let model = record.effective_model.as_ref().map_or_else(
         || "–".to_owned(),
         |choice| format!("{} ({})", choice.model, choice.chosen_by.as_str()),
@@ -88,22 +91,22 @@ fn row(record: &Record) -> Vec<Cell> {
     let description =
         record.definition.as_ref().and_then(|agent| agent.when_to_use.as_deref()).unwrap_or("–");
     let (state, color) = state(record);
-    let mut name = Cell::new(&record.name).fg(Color::Cyan);
-    let mut state = Cell::new(state);
+    let mut name = Field::new(&record.name).colored(Color::Cyan);
+    let mut state = Field::new(state);
     if let Some(color) = color {
-        state = state.fg(color);
+        state = state.colored(color);
         if record.status == Status::Invalid {
-            name = name.fg(color);
+            name = name.colored(color);
         }
     }
     let scope = format!("{} · {}", record.scope.as_str(), record.dialect);
     vec![
         name,
-        Cell::new(scope),
-        Cell::new(model),
-        Cell::new(tools(record)),
+        Field::new(scope),
+        Field::new(model),
+        Field::new(tools(record)),
         state,
-        Cell::new(clip(description, 60)),
+        Field::new(description).cut(60),
     ]
 }
 
@@ -132,11 +135,11 @@ fn state(record: &Record) -> (String, Option<Color>) {
             (vec!["active".to_owned()], warned.then_some(Color::Yellow))
         }
     };
-    if record.trusted == Trust::Untrusted {
-        words.push("untrusted".to_owned());
-    }
     if !record.overrides.is_empty() {
         words.push(format!("overrides {}", record.overrides.len()));
+    }
+    if record.trusted == Trust::Untrusted {
+        words.push("untrusted".to_owned());
     }
     (words.join(", "), color)
 }

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use attache_kernel::{
@@ -13,9 +13,10 @@ use attache_kernel::{
         reading::{Source, read},
     },
     id::{AgentKey, AgentName},
+    path_text,
 };
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 
 use crate::{
     failure::{Exit, Failure},
@@ -42,8 +43,8 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// The tools it may use; all by default.
-    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
-    tools: Option<Vec<String>>,
+    #[arg(long, value_name = "TOOLS")]
+    tools: Option<String>,
     /// The model it runs on; the parent's by default.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
@@ -58,6 +59,14 @@ pub(crate) struct NewArgs {
     force: bool,
 }
 
+/// What is printed.
+#[derive(Serialize)]
+struct Made<'a> {
+    name: &'a AgentKey,
+    #[serde(serialize_with = "path_text::path")]
+    path: &'a Path,
+}
+
 pub(crate) fn run(args: &NewArgs, setup: &Setup) -> Result<Exit, Failure> {
     let key = AgentKey::of(&args.name);
     if key.is_empty() || key.is_too_long() {
@@ -70,7 +79,7 @@ pub(crate) fn run(args: &NewArgs, setup: &Setup) -> Result<Exit, Failure> {
     check(&text, &path, args, setup)?;
     write(&path, &text, args.force)?;
     match setup.format {
-        OutputFormat::Json => print::json(&json!({"name": key, "path": path}))?,
+        OutputFormat::Json => print::json(&Made { name: &key, path: &path })?,
         OutputFormat::Text => {
             let shown = setup.shown(&path);
             print::out(&format!("{}\n", shown.display()))?;
@@ -103,13 +112,11 @@ fn describe(args: &NewArgs, key: &AgentKey) -> Result<Definition, Failure> {
         None if args.description.is_none() && print::is_interactive() => {
             print::ask("Which tools? (such as Read, Grep, Glob; nothing for all) ")
                 .filter(|answer| !answer.is_empty())
-                .map(|answer| answer.split(',').map(str::to_owned).collect())
         }
         None => None,
     };
     if let Some(tools) = tools {
-        let words = tools.iter().map(|tool| tool.trim().to_owned()).filter(|tool| !tool.is_empty());
-        definition.tools = ToolAccess::List(words.collect());
+        definition.tools = ToolAccess::of_text(&tools);
     }
     definition.model_config.model = args.model.as_deref().map(ModelSelector::new);
     definition.prompt_config.system_prompt =
@@ -132,7 +139,7 @@ fn place(args: &NewArgs, key: &AgentKey, setup: &Setup) -> Result<PathBuf, Failu
 }
 
 /// A file with errors is never left behind.
-fn check(text: &str, path: &std::path::Path, args: &NewArgs, setup: &Setup) -> Result<(), Failure> {
+fn check(text: &str, path: &Path, args: &NewArgs, setup: &Setup) -> Result<(), Failure> {
     let dialect = if args.claude { Dialect::Claude } else { Dialect::Attache };
     let source =
         Source { text, path: Some(path), scope: Scope::Project, dialect, format: Format::Markdown };
@@ -155,7 +162,7 @@ fn check(text: &str, path: &std::path::Path, args: &NewArgs, setup: &Setup) -> R
     Ok(())
 }
 
-fn write(path: &std::path::Path, text: &str, force: bool) -> Result<(), Failure> {
+fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
             Failure::usage(format!("there is a file {} already", path.display()))

@@ -1,6 +1,6 @@
 //! `attache show AGENT`: one agent in full, as a page, as JSON or as a native file.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::PathBuf};
 
 use attache_kernel::{
     definition::{Definition, ToolAccess, Trust, markdown::to_markdown},
@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use crate::{
     failure::{Exit, Failure},
     print::{
-        self, diagnostics,
+        self, diagnostics, harmless,
         palette::{Tone, paint},
     },
     setup::{OutputFormat, Setup},
@@ -68,11 +68,11 @@ fn definition(record: &Record) -> Result<&Definition, Failure> {
 fn page(record: &Record, setup: &Setup) -> String {
     let mut page = Page::default();
     let state = record.status.as_str();
-    page.line(&format!("{} ({state})", paint(Tone::Strong, &record.name)));
+    page.line(&format!("{} ({state})", paint(Tone::Strong, &harmless(&record.name))));
     if let Some(description) =
         record.definition.as_ref().and_then(|agent| agent.when_to_use.as_ref())
     {
-        page.line(description);
+        page.line(&harmless(description));
     }
     page.line("");
     let source = record.source_path.as_ref().map_or_else(
@@ -90,13 +90,18 @@ fn page(record: &Record, setup: &Setup) -> String {
     page.field("trusted", trust_words(record));
     if let Some(model) = &record.effective_model {
         let how = model.chosen_by.as_str();
-        page.field("model", &format!("{} on {} (chosen by: {how})", model.model, model.provider));
+        let chosen = format!("{} on {} (chosen by: {how})", model.model, model.provider);
+        page.field("model", &harmless(&chosen));
     }
     page.field("tools", &or_none(&record.effective_tools.join(", ")));
     for withheld in &record.withheld_tools {
         page.field(
             "withheld",
-            &format!("{}: {}", paint(Tone::Warning, &withheld.tool), withheld.reason),
+            &format!(
+                "{}: {}",
+                paint(Tone::Warning, &harmless(&withheld.tool)),
+                harmless(&withheld.reason)
+            ),
         );
     }
     if let Some(agent) = &record.definition {
@@ -119,10 +124,10 @@ fn or_none(text: &str) -> String {
 
 fn definition_fields(page: &mut Page, agent: &Definition) {
     if let ToolAccess::List(entries) = &agent.tools {
-        page.field("tools as written", &or_none(&entries.join(", ")));
+        page.field("tools as written", &or_none(&harmless(&entries.join(", "))));
     }
     if !agent.disallowed_tools.is_empty() {
-        page.field("disallowed", &agent.disallowed_tools.join(", "));
+        page.field("disallowed", &harmless(&agent.disallowed_tools.join(", ")));
     }
     let run = &agent.run_config;
     page.field(
@@ -133,19 +138,21 @@ fn definition_fields(page: &mut Page, agent: &Definition) {
         ),
     );
     if !agent.keywords.is_empty() {
-        page.field("keywords", &agent.keywords.join(", "));
+        page.field("keywords", &harmless(&agent.keywords.join(", ")));
     }
     for (name, input) in agent.input_config.iter().flat_map(|config| &config.inputs) {
         let need = if input.required { "required" } else { "optional" };
         let kind = input.input_type.as_str();
-        page.field("input", &format!("{name}: {kind}, {need}. {}", input.description));
+        let described = format!("{name}: {kind}, {need}. {}", input.description);
+        page.field("input", &harmless(&described));
     }
     if let Some(output) = &agent.output_config {
-        page.field("output", &format!("{}: {}", output.output_name, output.description));
+        let described = format!("{}: {}", output.output_name, output.description);
+        page.field("output", &harmless(&described));
     }
     if let Some(prompt) = &agent.prompt_config.system_prompt {
         page.line("");
-        page.line(&print::printable(prompt));
+        page.line(&harmless(prompt));
     }
 }
 
@@ -167,11 +174,12 @@ impl Page {
     }
 
     fn problems(&mut self, record: &Record, setup: &Setup) {
-        let Some(path) = &record.source_path else { return };
-        let text = std::fs::read_to_string(path).ok();
+        let path = record.source_path.as_deref();
+        let text = path.and_then(|path| std::fs::read_to_string(path).ok());
+        let shown = path.map_or_else(|| PathBuf::from("--agents"), |path| setup.shown(path));
         for diagnostic in &record.diagnostics {
             self.line("");
-            self.line(&diagnostics::render(diagnostic, &setup.shown(path), text.as_deref()));
+            self.line(&diagnostics::render(diagnostic, &shown, text.as_deref()));
         }
     }
 }

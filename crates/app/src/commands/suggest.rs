@@ -6,11 +6,14 @@ use attache_kernel::{
     suggest::{Suggestion, suggest},
 };
 use clap::Args;
-use comfy_table::{Cell, Color};
+use comfy_table::Color;
 
 use crate::{
     failure::{Exit, Failure},
-    print::{self, table},
+    print::{
+        self,
+        table::{self, Field, Overflow},
+    },
     setup::{OutputFormat, Setup},
 };
 
@@ -33,6 +36,7 @@ pub(crate) struct SuggestArgs {
 }
 
 pub(crate) fn run(args: &SuggestArgs, setup: &Setup) -> Result<Exit, Failure> {
+    setup.require_enabled()?;
     let inventory = setup.inventory()?;
     let active: Vec<&Definition> = inventory
         .records
@@ -49,23 +53,25 @@ pub(crate) fn run(args: &SuggestArgs, setup: &Setup) -> Result<Exit, Failure> {
         }
         OutputFormat::Text => {
             let rows = suggestions.iter().map(|suggestion| row(suggestion, &active)).collect();
-            let table = table::render(&["NAME", "SCORE", "MATCHED", "DESCRIPTION"], rows, &[0, 1]);
+            let headings = ["NAME", "SCORE", "MATCHED", "DESCRIPTION"];
+            let order = [(3, 16), (2, 10), (0, 16)];
+            let table = table::render(&headings, rows, Overflow::Cut { order: &order });
             print::out(&format!("{table}\n"))?;
         }
     }
     Ok(if suggestions.is_empty() { Exit::Unsuccessful } else { Exit::Success })
 }
 
-fn row(suggestion: &Suggestion, active: &[&Definition]) -> Vec<Cell> {
+fn row(suggestion: &Suggestion, active: &[&Definition]) -> Vec<Field> {
     let description = active
         .iter()
         .find(|agent| agent.agent_type.as_str() == suggestion.name)
         .and_then(|agent| agent.when_to_use.as_deref())
         .unwrap_or_default();
     vec![
-        Cell::new(&suggestion.name).fg(Color::Cyan),
-        Cell::new(format!("{:.2}", suggestion.score)),
-        Cell::new(suggestion.matched.join(", ")),
-        Cell::new(table::clip(description, 60)),
+        Field::new(&suggestion.name).colored(Color::Cyan),
+        Field::new(format!("{:.2}", suggestion.score)),
+        Field::new(suggestion.matched.join(", ")),
+        Field::new(description).cut(60),
     ]
 }

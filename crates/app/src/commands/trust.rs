@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use attache_kernel::{
     definition::Trust,
+    path_text,
     registry::{Inventory, Record},
 };
 use attache_runtime::{discovery::content_hash, trust::ContentHash};
@@ -13,7 +14,7 @@ use serde::Serialize;
 use crate::{
     failure::{Exit, Failure},
     print::{
-        self,
+        self, harmless,
         palette::{Tone, paint},
     },
     setup::{OutputFormat, Setup, trust_failure},
@@ -53,6 +54,7 @@ pub(crate) struct TrustArgs {
 #[derive(Debug, Serialize)]
 struct Subject {
     name: String,
+    #[serde(serialize_with = "path_text::path")]
     path: PathBuf,
     /// What trust gives it.
     gains: Vec<String>,
@@ -63,6 +65,7 @@ struct Subject {
 /// What is printed of a file.
 #[derive(Serialize)]
 struct TrustedFile<'a> {
+    #[serde(serialize_with = "path_text::path")]
     path: &'a std::path::Path,
     sha256: &'a str,
     /// Whether the file is still what was trusted.
@@ -94,7 +97,11 @@ pub(crate) fn run(args: &TrustArgs, mut setup: Setup) -> Result<Exit, Failure> {
         OutputFormat::Json => print::json(&subjects)?,
         OutputFormat::Text => {
             for subject in &subjects {
-                print::out(&format!("{} {}\n", paint(Tone::Good, "trusted"), subject.name))?;
+                print::out(&format!(
+                    "{} {}\n",
+                    paint(Tone::Good, "trusted"),
+                    harmless(&subject.name)
+                ))?;
             }
         }
     }
@@ -138,6 +145,7 @@ fn subjects(args: &TrustArgs, setup: &Setup) -> Result<Vec<Subject>, Failure> {
     if args.names.is_empty() && !args.all {
         return Ok(subjects);
     }
+    setup.require_enabled()?;
     let inventory = setup.inventory()?;
     for record in chosen(args, setup, &inventory)? {
         let Some(path) = &record.source_path else { continue };
@@ -177,6 +185,8 @@ fn chosen<'a>(
 }
 
 fn project_files(setup: &Setup) -> Result<Vec<Subject>, Failure> {
+    // Once trusted, what is broken in them would stop every command.
+    setup.check_project_settings()?;
     let files = setup.project.files.iter().filter(|file| file.path.is_file());
     files
         .map(|file| {
@@ -215,12 +225,12 @@ fn describe(subject: &Subject, setup: &Setup) -> String {
     let gains = if subject.gains.is_empty() {
         "nothing it lacks now".to_owned()
     } else {
-        subject.gains.join(", ")
+        harmless(&subject.gains.join(", ")).into_owned()
     };
     format!(
         "{} ({}) gets: {gains}",
-        paint(Tone::Name, &subject.name),
-        setup.shown(&subject.path).display()
+        paint(Tone::Name, &harmless(&subject.name)),
+        harmless(&setup.shown(&subject.path).display().to_string())
     )
 }
 
@@ -233,8 +243,12 @@ fn confirm(yes: bool, count: usize) -> Result<(), Failure> {
             Failure::usage("trust must be given by a person").hint("off a terminal, say --yes")
         );
     }
-    let these = if count == 1 { "this file".to_owned() } else { format!("these {count} files") };
-    match print::ask(&format!("Trust {these} as they are now? [y/N] ")).as_deref() {
+    let these = if count == 1 {
+        "this file as it is".to_owned()
+    } else {
+        format!("these {count} files as they are")
+    };
+    match print::ask(&format!("Trust {these} now? [y/N] ")).as_deref() {
         Some("y" | "Y" | "yes" | "Yes") => Ok(()),
         _ => Err(Failure::unsuccessful("nothing was trusted")),
     }

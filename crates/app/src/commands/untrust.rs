@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use attache_kernel::path_text;
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 
 use crate::{
     failure::{Exit, Failure},
@@ -32,6 +33,13 @@ pub(crate) struct UntrustArgs {
     project: bool,
 }
 
+/// What is printed.
+#[derive(Serialize)]
+struct Untrusted<'a> {
+    #[serde(serialize_with = "path_text::list")]
+    untrusted: &'a [PathBuf],
+}
+
 pub(crate) fn run(args: &UntrustArgs, mut setup: Setup) -> Result<Exit, Failure> {
     let files = files(args, &setup)?;
     setup
@@ -39,7 +47,7 @@ pub(crate) fn run(args: &UntrustArgs, mut setup: Setup) -> Result<Exit, Failure>
         .record(files.iter().map(|path| (path.clone(), None)))
         .map_err(|error| trust_failure(&error))?;
     match setup.format {
-        OutputFormat::Json => print::json(&json!({"untrusted": files}))?,
+        OutputFormat::Json => print::json(&Untrusted { untrusted: &files })?,
         OutputFormat::Text => {
             for path in &files {
                 let shown = setup.shown(path);

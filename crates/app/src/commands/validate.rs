@@ -1,15 +1,13 @@
 //! `attache validate`: what is wrong with agent files, where, and what to do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attache_kernel::{
-    definition::{
-        Definition, Diagnostic, Dialect, Severity,
-        reading::{FileStatus, Reading},
-    },
+    definition::{Definition, Diagnostic, Dialect, Severity, reading::FileStatus},
+    path_text,
     registry::{DiscoveryEvent, DiscoveryKind},
 };
-use attache_runtime::discovery::{Discovery, list_path, read_paths};
+use attache_runtime::discovery::{Discovery, NamedFile, list_path, read_paths};
 use clap::Args;
 use serde::Serialize;
 
@@ -47,18 +45,13 @@ pub(crate) struct ValidateArgs {
 /// What is printed of a file.
 #[derive(Serialize)]
 struct FileReport<'a> {
-    path: &'a PathBuf,
+    #[serde(serialize_with = "path_text::path")]
+    path: &'a Path,
     dialect: Dialect,
     status: FileStatus,
     recovered: bool,
     definition: Option<&'a Definition>,
     diagnostics: &'a [Diagnostic],
-}
-
-struct Checked {
-    path: PathBuf,
-    dialect: Dialect,
-    reading: Reading,
 }
 
 pub(crate) fn run(args: &ValidateArgs, setup: &Setup) -> Result<Exit, Failure> {
@@ -77,7 +70,7 @@ pub(crate) fn run(args: &ValidateArgs, setup: &Setup) -> Result<Exit, Failure> {
     let failed = has(Severity::Error) || (args.strict && (has(Severity::Warning) || unreadable));
     match setup.format {
         OutputFormat::Json => {
-            print::json(&checked.iter().map(Checked::report).collect::<Vec<_>>())?;
+            print::json(&checked.iter().map(FileReport::of).collect::<Vec<_>>())?;
         }
         OutputFormat::Text => print(args, &checked, setup)?,
     }
@@ -87,29 +80,29 @@ pub(crate) fn run(args: &ValidateArgs, setup: &Setup) -> Result<Exit, Failure> {
     Ok(if failed { Exit::Unsuccessful } else { Exit::Success })
 }
 
-impl Checked {
-    fn report(&self) -> FileReport<'_> {
-        FileReport {
-            path: &self.path,
-            dialect: self.dialect,
-            status: self.reading.status,
-            recovered: self.reading.recovered,
-            definition: self.reading.definition.as_deref(),
-            diagnostics: &self.reading.diagnostics,
+impl<'a> FileReport<'a> {
+    fn of(file: &'a NamedFile) -> Self {
+        Self {
+            path: &file.path,
+            dialect: file.dialect,
+            status: file.reading.status,
+            recovered: file.reading.recovered,
+            definition: file.reading.definition.as_deref(),
+            diagnostics: &file.reading.diagnostics,
         }
     }
 }
 
 /// Every file the usual places hold, whether or not its agent won.
-fn discovered(setup: &Setup, events: &mut Vec<DiscoveryEvent>) -> Result<Vec<Checked>, Failure> {
+fn discovered(setup: &Setup, events: &mut Vec<DiscoveryEvent>) -> Result<Vec<NamedFile>, Failure> {
     let mut discovery: Discovery = setup.discovery()?;
     let found = discovery.look(&setup.trust);
     events.extend(found.events);
-    let mut checked: Vec<Checked> = found
+    let mut checked: Vec<NamedFile> = found
         .candidates
         .into_iter()
         .filter_map(|candidate| {
-            Some(Checked {
+            Some(NamedFile {
                 path: candidate.path?,
                 dialect: candidate.dialect,
                 reading: (*candidate.reading).clone(),
@@ -124,7 +117,7 @@ fn named(
     args: &ValidateArgs,
     setup: &Setup,
     events: &mut Vec<DiscoveryEvent>,
-) -> Result<Vec<Checked>, Failure> {
+) -> Result<Vec<NamedFile>, Failure> {
     let mut files = Vec::new();
     for path in &args.paths {
         let path =
@@ -135,15 +128,10 @@ fn named(
         }
         files.extend(list_path(&path, events));
     }
-    let readings = read_paths(&files, &setup.rules());
-    Ok(files
-        .into_iter()
-        .zip(readings)
-        .map(|(path, reading)| Checked { dialect: Dialect::of_path(&path), path, reading })
-        .collect())
+    Ok(read_paths(files, &setup.places(), &setup.rules()))
 }
 
-fn print(args: &ValidateArgs, checked: &[Checked], setup: &Setup) -> Result<(), Failure> {
+fn print(args: &ValidateArgs, checked: &[NamedFile], setup: &Setup) -> Result<(), Failure> {
     let mut shown = String::new();
     let (mut errors, mut warnings, mut sound, mut others) = (0, 0, 0, 0);
     for file in checked {

@@ -5,8 +5,8 @@ use std::path::Path;
 use attache_kernel::definition::{Diagnostic, Severity};
 
 use super::{
+    harmless,
     palette::{Tone, paint},
-    printable,
 };
 
 /// How a diagnostic is coloured.
@@ -24,13 +24,13 @@ pub(crate) fn render(diagnostic: &Diagnostic, path: &Path, text: Option<&str>) -
     let mut lines = vec![format!(
         "{}: {}",
         paint(tone(diagnostic.severity), &head),
-        printable(&diagnostic.message)
+        harmless(&diagnostic.message)
     )];
     let place = format!("{}:{}:{}", path.display(), diagnostic.line, diagnostic.column);
-    lines.push(format!("  {} {place}", paint(Tone::Faint, "-->")));
+    lines.push(format!("  {} {}", paint(Tone::Faint, "-->"), harmless(&place)));
     lines.extend(snippet(diagnostic, text));
     if let Some(hint) = &diagnostic.hint {
-        lines.push(format!("  {} {hint}", paint(Tone::Faint, "= help:")));
+        lines.push(format!("  {} {}", paint(Tone::Faint, "= help:"), harmless(hint)));
     }
     lines.join("\n")
 }
@@ -42,8 +42,12 @@ fn snippet(diagnostic: &Diagnostic, text: Option<&str>) -> Vec<String> {
     let column = usize::try_from(diagnostic.column.saturating_sub(1)).unwrap_or_default();
     // A long line is shown around the place that matters.
     let from = column.saturating_sub(WIDEST * 2 / 3);
-    let shown: String =
-        printable(line).replace('\t', " ").chars().skip(from).take(WIDEST).collect();
+    let shown: String = line
+        .chars()
+        .skip(from)
+        .take(WIDEST)
+        .map(|letter| if letter.is_control() { ' ' } else { letter })
+        .collect();
     if shown.trim().is_empty() {
         return Vec::new();
     }

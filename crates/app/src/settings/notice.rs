@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::layer::check::Unknown;
+use super::{error::SettingsError, layer::check::Unknown};
 
 /// How many keys a message names; a file may have thousands that mean nothing here.
 const MOST_NAMED: usize = 10;
@@ -68,6 +68,17 @@ impl Notice {
             message,
             hint: Some("attache trust --project".into()),
         })
+    }
+
+    /// A file of an untrusted project that cannot be used.
+    pub(super) fn broken_file(error: &SettingsError) -> Self {
+        Self {
+            // The message names the place.
+            file: None,
+            keys: Vec::new(),
+            message: format!("the project's settings file is ignored: {error}"),
+            hint: error.hint(),
+        }
     }
 
     /// An MCP file that has keys, but not the one that counts.

@@ -58,3 +58,35 @@ fn only_keys_that_begin_so() {
     assert!(ran.stdout.contains("subagents.enabled") && !ran.stdout.contains("approval_policy"));
     assert_eq!(project.run(&["config", "nonsense"]).code, Some(2));
 }
+
+#[test]
+fn a_key_shows_itself_and_what_is_below_it() {
+    let project = project();
+    let keys = |key: &str| -> Vec<String> {
+        let entries = project.json(&["config", key, "--json"]);
+        let entries = entries.as_array().unwrap().iter();
+        entries.map(|entry| entry["key"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(keys("model"), ["model"]);
+    assert_eq!(keys("tools"), ["tools.subagent_tools"]);
+    assert_eq!(project.run(&["config", "mod"]).code, Some(2));
+}
+
+#[test]
+fn a_broken_file_of_an_untrusted_project_is_only_a_notice() {
+    let project = project();
+    project.file(".attache/config.toml", "model = [\n");
+    project.file(".mcp.json", "{");
+    let ran = project.run(&["config", "model", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("is ignored").count(), 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains(".attache/config.toml:1"), "{}", ran.stderr);
+    let refused = project.run(&["trust", "--project", "--yes"]);
+    assert_eq!(refused.code, Some(2));
+    project.file(".mcp.json", "{}");
+    project.file(".attache/config.toml", "model = \"m\"\n");
+    assert_eq!(project.run(&["trust", "--project", "--yes"]).code, Some(0));
+    // What the user vouches for, and the user's own, must be right.
+    project.file("~/.attache/config.toml", "model = [\n");
+    assert_eq!(project.run(&["list"]).code, Some(2));
+}

@@ -44,15 +44,7 @@ fn differences(expected: &Value, definition: &Value, diagnostics: &Value) -> Vec
         Value::Array(entries) if entries == &[json!("*")] => {
             compare("tools", json!("all"), definition["tools"].clone());
         }
-        Value::Array(entries) => {
-            let mut once: Vec<&Value> = Vec::new();
-            for entry in entries {
-                if !once.contains(&entry) {
-                    once.push(entry);
-                }
-            }
-            compare("tools", json!(once), definition["tools"].clone());
-        }
+        Value::Array(_) => compare("tools", expected["tools"].clone(), definition["tools"].clone()),
         Value::Object(switches) => {
             for (tool, on) in switches.iter().filter(|(tool, _)| tool.as_str() != "*") {
                 let denied =

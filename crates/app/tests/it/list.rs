@@ -219,3 +219,86 @@ fn a_watched_list_is_printed_again_when_a_file_changes() {
     child.wait().unwrap();
     assert_eq!(second["records"].as_array().unwrap().len(), 4);
 }
+
+#[test]
+fn the_agents_of_the_program_have_nothing_to_mend() {
+    let inventory = project().json(&["list", "--json"]);
+    for name in ["Explore", "Plan"] {
+        assert_eq!(record(&inventory, name)["diagnostics"], json!([]));
+    }
+}
+
+#[test]
+fn tools_of_a_configured_mcp_server_are_granted() {
+    let project = project();
+    project.file(
+        "~/.attache/config.toml",
+        "[mcp_servers.docs]\ncommand = \"docs\"\ndisabled_tools = [\"drop\"]\n\
+         [mcp_servers.wiki]\ncommand = \"wiki\"\nenabled_tools = [\"read\"]\n\
+         [mcp_servers.off]\ncommand = \"off\"\nenabled = false\n",
+    );
+    project.agent(
+        "named",
+        "description: d\ntools: Read, mcp__docs__find, mcp__docs__drop, mcp__wiki, mcp__off__x, mcp__none__x",
+    );
+    project.agent("servers", "description: d\ntools: mcp__docs__*");
+    project.agent("all", "description: d");
+    let inventory = project.json(&["list", "--json"]);
+    let named = record(&inventory, "named");
+    assert_eq!(
+        named["effective_tools"],
+        json!(["read_file", "mcp__docs__find", "mcp__wiki__read"])
+    );
+    let withheld: Vec<_> =
+        named["withheld_tools"].as_array().unwrap().iter().map(|one| one["tool"].clone()).collect();
+    assert_eq!(withheld, ["mcp__docs__drop", "mcp__off__x", "mcp__none__x"]);
+    assert_eq!(record(&inventory, "servers")["effective_tools"], json!(["mcp__docs__*"]));
+    let all = record(&inventory, "all")["effective_tools"].as_array().unwrap();
+    assert!(all.contains(&json!("mcp__docs__*")) && all.contains(&json!("mcp__wiki__read")));
+}
+
+#[test]
+fn a_provider_in_front_of_a_model_is_understood() {
+    let project = project();
+    let header = "description: d\nmodel: anthropic/claude-x";
+    project.file(".opencode/agent/one.md", format!("---\n{header}\n---\nbody\n"));
+    let model = |arguments: &[&str]| {
+        let record = project.json(&[&["show", "one", "--json"], arguments].concat());
+        (record["effective_model"]["provider"].clone(), record["effective_model"]["model"].clone())
+    };
+    assert_eq!(model(&[]), (json!("anthropic"), json!("claude-x")));
+    // A gateway's own models are named like that.
+    let gateway = ["-c", "model_providers.hub.base_url=http://x", "-c", "model_provider=hub"];
+    assert_eq!(model(&gateway), (json!("hub"), json!("anthropic/claude-x")));
+}
+
+#[test]
+fn every_tool_that_is_kept_back_is_named() {
+    let project = project();
+    project.agent("all", "description: d");
+    project.agent("one", "description: d\ntools: Read, exec_command");
+    project.agent("bash", "description: d\ntools: Read, Bash");
+    let inventory = project.json(&["list", "--json"]);
+    let withheld = |name: &str| -> Vec<String> {
+        let tools = record(&inventory, name)["withheld_tools"].as_array().unwrap();
+        tools.iter().map(|one| one["tool"].as_str().unwrap().to_owned()).collect()
+    };
+    for tool in
+        ["shell", "exec_command", "write_stdin", "write_file", "edit_file", "apply_patch", "Task"]
+    {
+        assert!(withheld("all").contains(&tool.to_owned()), "{tool}");
+    }
+    assert_eq!(withheld("one"), ["exec_command"]);
+    assert_eq!(withheld("bash"), ["shell"]);
+}
+
+#[test]
+fn what_a_file_says_gives_the_terminal_no_orders() {
+    let project = project();
+    project.agent("sly", "description: \"a\\e[2Jb\"\ntools: [\"No\\e[31m\"]");
+    for arguments in [&["list"][..], &["show", "sly"], &["validate"]] {
+        let ran = project.command(arguments).env("CLICOLOR_FORCE", "1").output().unwrap();
+        let shown = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
+    }
+}

@@ -70,3 +70,16 @@ fn the_users_and_claudes_folders() {
     assert!(path(&["--claude"]).ends_with("/project/.claude/agents/one.md"));
     assert!(path(&["--user", "--claude"]).ends_with("/home/.claude/agents/one.md"));
 }
+
+#[test]
+fn tools_are_split_outside_of_brackets() {
+    let project = project();
+    let tools = "Read, Bash(git log, git diff),";
+    let ran = project.run(&["new", "historian", "--description", "d", "--tools", tools]);
+    assert_eq!((ran.code, ran.stderr.contains("warning")), (Some(0), false), "{}", ran.stderr);
+    let record = project.json(&["show", "historian", "--json"]);
+    assert_eq!(
+        record["definition"]["tools"],
+        serde_json::json!(["Read", "Bash(git log, git diff)"])
+    );
+}

@@ -82,3 +82,10 @@ fn a_broken_agent_is_shown_with_what_is_wrong() {
     assert!(ran.stdout.contains("error[bad_type]: `description` must be a text, not a list"));
     assert!(ran.stdout.contains(".claude/agents/broken.md:3:14"));
 }
+
+#[test]
+fn an_agent_of_the_command_line_says_what_is_wrong_with_it() {
+    let ran = project().run(&["show", "bare", "--agents", r#"{"bare": {"description": "d"}}"#]);
+    assert!(ran.stdout.contains("bare (invalid)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("error[empty_instructions]"), "{}", ran.stdout);
+}

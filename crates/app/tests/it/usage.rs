@@ -76,3 +76,15 @@ fn quiet_says_nothing_beside_the_result() {
     assert!(project.run(&["list"]).stderr.contains("notice:"));
     assert_eq!(project.run(&["list", "--quiet"]).stderr, "");
 }
+
+#[test]
+fn where_subagents_are_switched_off_every_command_says_so() {
+    let project = project();
+    project.agent("one", "description: d");
+    for arguments in [&["show", "one"][..], &["suggest", "one"], &["trust", "--all", "--yes"]] {
+        let off = ["-c", "subagents.enabled=false"];
+        let ran = project.run(&[&off, arguments].concat());
+        assert_eq!(ran.code, Some(2), "{arguments:?}");
+        assert!(ran.stderr.contains("switched off"), "{}", ran.stderr);
+    }
+}

@@ -105,3 +105,46 @@ fn paths_follow_cwd() {
     assert!(path.ends_with("/project/sub/agents/one.md"), "{path}");
     assert_eq!(project.run(&["validate", "--cwd", "nowhere"]).code, Some(2));
 }
+
+#[test]
+fn the_place_of_a_file_decides_its_dialect_however_it_is_named() {
+    let project = project();
+    let text = "---\nname: one\ndescription: d\n---\nbody\n";
+    for place in [".codex/agents", "~/.config/opencode/agent", "~/.attache/agents"] {
+        project.file(&format!("{place}/one.md"), text);
+    }
+    let dialect = |folder: &str, path: &str| {
+        let ran = project.run_in(folder, &["validate", "--json", path]);
+        let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(report[0]["path"], path);
+        (report[0]["dialect"].clone(), report[0]["definition"]["source"].clone())
+    };
+    let codex = (json!("codex"), json!("project"));
+    assert_eq!(dialect("", ".codex/agents/one.md"), codex);
+    assert_eq!(dialect(".codex/agents", "one.md"), codex);
+    assert_eq!(dialect(".codex", "agents/one.md"), codex);
+    let home = project.home();
+    let at_home = |below: &str| home.join(below).to_str().unwrap().to_owned();
+    let opencode = (json!("opencode"), json!("user"));
+    assert_eq!(dialect("", &at_home(".config/opencode/agent/one.md")), opencode);
+    let native = (json!("attache"), json!("user"));
+    assert_eq!(dialect("", &at_home(".attache/agents/one.md")), native);
+}
+
+#[test]
+fn a_file_name_that_is_no_text_spoils_nothing() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+    let project = project();
+    let good = project.agent("good", "description: d");
+    let odd = good.with_file_name(OsStr::from_bytes(b"odd\xff.md"));
+    std::fs::write(&odd, "---\nname: odd\ndescription: d\n---\nbody\n").unwrap();
+    let report = project.json(&["validate", "--json"]);
+    assert_eq!(report.as_array().unwrap().len(), 2);
+    assert!(report[1]["path"].as_str().unwrap().ends_with("odd\u{fffd}.md"));
+    let inventory = project.json(&["list", "--json"]);
+    assert_eq!(inventory["records"].as_array().unwrap().len(), 4);
+    let refused = project.run(&["trust", "odd", "--yes"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("rename the file"), "{}", refused.stderr);
+    assert_eq!(project.run(&["untrust", "odd", "--json"]).code, Some(0));
+}

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    Code, Diagnostic, Position, ToolAccess,
+    Code, Diagnostic, Position, Scope, ToolAccess,
     dialect::{Dialect, Format},
     fields::Fields,
     reading::{NameFrom, Rules, Source},
@@ -75,7 +75,11 @@ impl Fields {
         let name = self.definition.agent_type.as_str().to_owned();
         let key = AgentKey::of(&name);
         if key.is_empty() {
-            let message = format!("the name `{name}` holds no letter or digit");
+            let message = if name.is_empty() {
+                "the name is empty".to_owned()
+            } else {
+                format!("the name `{name}` holds no letter or digit")
+            };
             self.push(
                 Diagnostic::error(Code::EmptyName, at, message)
                     .with_hint("name the agent in small letters, such as `code-reviewer`"),
@@ -89,12 +93,17 @@ impl Fields {
         if self.dialect() == Dialect::Codex {
             if !fits_codex(&name) {
                 let message = format!("the name `{name}` does not fit `[a-z][a-z0-9_-]{{2,63}}`");
-                let hint = format!("call it `{key}`");
+                let hint = if fits_codex(key.as_str()) {
+                    format!("call it `{key}`")
+                } else {
+                    "begin with a letter; write 3 to 64 letters, digits, `_` and `-`".to_owned()
+                };
                 self.push(Diagnostic::error(Code::InvalidName, at, message).with_hint(hint));
             }
             return;
         }
-        if declared && name != key.as_str() {
+        // The program's own names are what they are.
+        if declared && name != key.as_str() && source.scope != Scope::Builtin {
             let message = format!("the name `{name}` is looked up as `{key}`");
             let hint = format!("call it `{key}`");
             self.push(Diagnostic::warning(Code::NameNotNormalized, at, message).with_hint(hint));
@@ -191,7 +200,11 @@ impl Fields {
             let entries = entries.clone();
             let places = std::mem::take(&mut self.places.tools);
             let mut known = 0_usize;
+            let mut seen = HashSet::new();
             for (entry, at) in entries.iter().zip(places.iter().copied()) {
+                if !seen.insert(entry.as_str()) {
+                    continue;
+                }
                 if matches!(
                     self.judge_tool(entry, at, "it is not granted"),
                     Judged::Known | Judged::Broken

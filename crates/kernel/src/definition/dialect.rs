@@ -1,11 +1,11 @@
 //! A dialect: whose agent format a file is written in. It is known from the place of the file, never
 //! guessed from its content.
 
-use std::{fmt, path::Path};
+use std::{borrow::Cow, fmt, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-/// Whose agent format a file is written in. The order is the precedence within a scope, first wins.
+/// Whose agent format a file is written in; [`Dialect::rank`] is the precedence within a scope.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -42,7 +42,7 @@ pub enum Strictness {
 }
 
 impl Dialect {
-    /// All dialects, in order of precedence.
+    /// All dialects, in the order they are documented.
     pub const ALL: [Self; 9] = [
         Self::Attache,
         Self::Claude,
@@ -67,6 +67,18 @@ impl Dialect {
             Self::Opencode => "opencode",
             Self::Copilot => "copilot",
             Self::Cursor => "cursor",
+        }
+    }
+
+    /// The precedence within a scope, the least first. The last five share one: among them the path
+    /// decides.
+    pub fn rank(self) -> u8 {
+        match self {
+            Self::Attache => 0,
+            Self::Claude => 1,
+            Self::Codex => 2,
+            Self::Wave => 3,
+            Self::Gemini | Self::Qwen | Self::Opencode | Self::Copilot | Self::Cursor => 4,
         }
     }
 
@@ -117,6 +129,15 @@ impl fmt::Display for Dialect {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.as_str())
     }
+}
+
+/// The name of an agent file without its endings; what is no UTF-8 in it is replaced.
+pub(crate) fn agent_stem(path: &Path) -> Option<Cow<'_, str>> {
+    let stem = path.file_stem()?.to_string_lossy();
+    Some(match stem.strip_suffix(".agent") {
+        Some(short) => Cow::Owned(short.to_owned()),
+        None => stem,
+    })
 }
 
 /// How a definition file is written down.

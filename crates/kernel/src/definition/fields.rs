@@ -88,17 +88,13 @@ impl Fields {
             }
             Key::DisplayName => self.definition.display_name = self.text(member),
             Key::Keywords => {
-                self.definition.keywords =
-                    self.entries(member).into_iter().map(|(word, _)| word).collect();
+                self.definition.keywords = self.distinct(member);
             }
             Key::Color => self.definition.color = self.text(member),
             Key::Tools | Key::ToolsSlip | Key::ToolsUnasked | Key::DisallowedTools => {
                 self.take_tools(key, member);
             }
-            Key::Model => {
-                self.model =
-                    self.text(member).map(|text| (ModelSelector::new(&text), member.value.at));
-            }
+            Key::Model => self.take_model(member),
             Key::ModelConfig => self.take_nested(member, Self::take_model_config),
             Key::Provider
             | Key::Endpoint
@@ -124,18 +120,18 @@ impl Fields {
             Key::InputConfig | Key::Inputs => self.take_inputs(member),
             Key::OutputConfig | Key::OutputSchema => self.take_output(key, member),
             Key::DisabledFeatures => {
-                self.definition.disabled_features =
-                    self.entries(member).into_iter().map(|(word, _)| word).collect();
+                self.definition.disabled_features = self.distinct(member);
             }
             Key::ExecutionMode | Key::ApprovalMode | Key::Isolation | Key::PermissionMode => {
                 self.take_mode(key, member);
             }
             Key::Background => self.definition.background = self.flag(member),
             Key::McpServers => self.take_mcp_servers(member),
-            Key::Skills => {
-                self.definition.skills =
-                    self.entries(member).into_iter().map(|(word, _)| word).collect();
+            // Codex configures its skills there.
+            Key::Skills if matches!(member.value.kind, Kind::Map(_)) => {
+                self.keep(member, Code::UnusedKey, "has no effect as a mapping; it is kept");
             }
+            Key::Skills => self.definition.skills = self.distinct(member),
             Key::Hooks => {
                 self.definition.hooks =
                     Some(member.value.to_json()).filter(|hooks| !hooks.is_null());
@@ -159,10 +155,32 @@ impl Fields {
             self.keep(member, Code::UnusedKey, "has no effect beside `name`; it is kept");
             return;
         }
-        if let Some(name) = self.text(member) {
+        let empty = member
+            .value
+            .scalar()
+            .is_some_and(|scalar| !scalar.is_null() && scalar.text.trim().is_empty());
+        // An empty name is not an omitted one: the check of the name reports it.
+        let name = if empty { Some(String::new()) } else { self.text(member) };
+        if let Some(name) = name {
             self.places.name = Some(member.value.at);
             self.definition.agent_type = crate::id::AgentName::new(&name);
         }
+    }
+
+    /// A model; of a list in order of preference, as Copilot has them, the first.
+    fn take_model(&mut self, member: &Member) {
+        let chosen = match &member.value.kind {
+            Kind::List(items) if items.first().is_some_and(|first| first.scalar().is_some()) => {
+                if items.len() > 1 {
+                    let message = "the first model counts; the others are not used";
+                    self.push(Diagnostic::note(Code::UnusedKey, member.value.at, message));
+                }
+                items.first().map(|first| Member { value: first.clone(), ..member.clone() })
+            }
+            _ => None,
+        };
+        let member = chosen.as_ref().unwrap_or(member);
+        self.model = self.text(member).map(|text| (ModelSelector::new(&text), member.value.at));
     }
 
     fn take_nested(&mut self, member: &Member, mut take: impl FnMut(&mut Self, &Member)) {
@@ -343,11 +361,14 @@ impl Fields {
                                 .iter()
                                 .map(|server| named(&server.key, Some(server.value.to_json()))),
                         ),
-                        Kind::List(_) => self.push(Diagnostic::error(
-                            Code::BadType,
-                            item.at,
-                            "an MCP server is a name or a mapping",
-                        )),
+                        Kind::List(_) => self.push(
+                            Diagnostic::error(
+                                Code::BadType,
+                                item.at,
+                                "an MCP server is a name or a mapping",
+                            )
+                            .with_hint("write a name, or name: {command: …}"),
+                        ),
                     }
                 }
             }
@@ -366,9 +387,6 @@ impl Fields {
     pub(crate) fn set_tools(&mut self, entries: Vec<(String, Position)>) {
         let (words, places): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
         self.places.tools = places;
-        self.definition.tools = match words.as_slice() {
-            [only] if only == "*" || only.eq_ignore_ascii_case("all") => ToolAccess::All,
-            _ => ToolAccess::List(words),
-        };
+        self.definition.tools = ToolAccess::of_entries(words);
     }
 }

@@ -122,7 +122,7 @@ impl Key {
             "disabledfeatures" => Self::DisabledFeatures,
             "executionmode" => Self::ExecutionMode,
             "approvalmode" => Self::ApprovalMode,
-            "background" => Self::Background,
+            "background" | "isbackground" => Self::Background,
             "isolation" => Self::Isolation,
             "permissionmode" => Self::PermissionMode,
             "mcpservers" => Self::McpServers,

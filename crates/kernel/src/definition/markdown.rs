@@ -3,6 +3,8 @@
 //! Only what differs from the defaults is written, and reading the file again gives the same
 //! definition, but for where it comes from.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -41,7 +43,7 @@ fn members(definition: &Definition, defaults: &RunConfig) -> Map<String, Value> 
     put("color", json!(definition.color));
     put("model", json!(definition.model_config.model));
     put("modelConfig", model_config(&definition.model_config));
-    put("disallowedTools", json!(definition.disallowed_tools));
+    put("disallowedTools", json!(once(&definition.disallowed_tools)));
     put("baseDir", json!(definition.base_dir));
     put("forkContext", json!(definition.fork_context));
     put("promptConfig", prompt_config(definition));
@@ -67,12 +69,18 @@ fn members(definition: &Definition, defaults: &RunConfig) -> Map<String, Value> 
     put("disabled", json!(definition.disabled));
     // An empty list is not an omitted one.
     if let ToolAccess::List(entries) = &definition.tools {
-        all.insert("tools".to_owned(), json!(entries));
+        all.insert("tools".to_owned(), json!(once(entries)));
     }
     for (key, value) in &definition.extras {
         all.entry(key.clone()).or_insert_with(|| value.clone());
     }
     all
+}
+
+/// The entries, each once: a native file may not repeat one.
+fn once(entries: &[String]) -> Vec<&str> {
+    let mut seen = HashSet::new();
+    entries.iter().map(String::as_str).filter(|entry| seen.insert(*entry)).collect()
 }
 
 fn model_config(config: &ModelConfig) -> Value {

@@ -3,7 +3,7 @@
 //! A file always yields a [`Reading`]; nothing here fails, waits or panics, whatever the text holds,
 //! and the time is linear in its size.
 
-use std::{path::Path, sync::Arc};
+use std::{borrow::Cow, path::Path, sync::Arc};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{
     Code, Definition, Diagnostic, Position, RunConfig, Scope, Severity,
     check::{self, Body},
-    dialect::{Dialect, Format},
+    dialect::{Dialect, Format, agent_stem},
     fields::Fields,
     frontmatter,
     keys::Key,
@@ -41,12 +41,9 @@ pub struct Source<'text> {
 impl Source<'_> {
     /// The file's name without its endings.
     pub(crate) fn stem(&self) -> Option<String> {
-        let stem = self.path?.file_stem()?.to_str()?;
-        Some(stem.strip_suffix(".agent").unwrap_or(stem).to_owned())
+        agent_stem(self.path?).map(Cow::into_owned)
     }
-}
 
-impl Source<'_> {
     fn lies_among_agents(&self) -> bool {
         self.path.is_none_or(|path| {
             path.components().any(|part| {

@@ -166,6 +166,10 @@ impl Fields {
             match action.as_deref() {
                 Some("allow" | "ask") => {}
                 Some("deny") if rule.key == "*" || rule.key == "**" => self.deny_tool(permission),
+                Some("deny") if guards_nothing(&permission.key) => {}
+                Some("deny") if ToolPattern::parse(permitted_tool(&permission.key)).is_err() => {
+                    self.not_understood(permission);
+                }
                 Some("deny") => {
                     let name = permitted_tool(&permission.key);
                     self.taken.push(format!("{name}({})", rule.key));
@@ -178,8 +182,7 @@ impl Fields {
     fn deny_tool(&mut self, permission: &Member) {
         match permission.key.as_str() {
             "*" => self.taken.extend(BuiltinTool::ALL.iter().map(|tool| tool.as_str().to_owned())),
-            // Permissions such as `external_directory` guard what no tool here can do.
-            "external_directory" | "doom_loop" | "question" => {}
+            word if guards_nothing(word) => {}
             word if !self.take_permitted(word) => self.not_understood(permission),
             _ => {}
         }
@@ -229,6 +232,14 @@ impl Fields {
             .with_hint("say it with `tools` and `disallowedTools`"),
         );
     }
+}
+
+/// Whether a permission of opencode is about something that no tool here can do.
+fn guards_nothing(word: &str) -> bool {
+    matches!(
+        word,
+        "external_directory" | "doom_loop" | "question" | "lsp" | "todoread" | "codesearch"
+    )
 }
 
 /// The tool an opencode permission is about.

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use super::*;
 use crate::definition::{
     Format,
@@ -126,4 +128,37 @@ fn disabled_unknown_and_documents() {
     assert_eq!(found.discovery_events[0].kind, DiscoveryKind::NotADefinition);
     let Err(LookupError::Unknown { nearest, available, .. }) = found.find("offf") else { panic!() };
     assert_eq!((nearest.as_deref(), available.len()), (Some("off"), 1));
+}
+
+#[test]
+fn four_dialects_have_a_rank_and_among_the_rest_the_path_decides() {
+    let paths = [
+        "/p/.attache/agents/x.md",
+        "/p/.claude/agents/x.md",
+        "/p/.codex/agents/x.md",
+        "/p/.wave/agents/x.md",
+        "/p/.cursor/agents/x.md",
+        "/p/.gemini/agents/x.md",
+        "/p/.github/agents/x.agent.md",
+        "/p/.opencode/agent/x.md",
+        "/p/.qwen/agents/x.md",
+    ];
+    let text = "---\nname: xxx\ndescription: d\n---\nb";
+    let found =
+        inventory(paths.iter().rev().map(|path| file(path, Scope::Project, 0, text)).collect());
+    let record = &found.records[0];
+    let losers = record.overrides.iter().map(|lost| lost.source_path.clone().unwrap());
+    let mut order = vec![record.source_path.clone().unwrap()];
+    order.extend(losers);
+    assert_eq!(order, paths.map(PathBuf::from));
+    assert!(found.conflicts.is_empty());
+}
+
+#[test]
+fn a_copilot_file_of_which_nothing_can_be_read_claims_its_short_stem() {
+    let torn = file("/p/.github/agents/rev.agent.md", Scope::Project, 0, "---\n[1, 2]\n---\nb\n");
+    let found = inventory(vec![agent("/h/.claude/agents/rev.md", Scope::User, 0), torn]);
+    assert_eq!(found.records.len(), 1);
+    assert_eq!(found.records[0].name, "rev");
+    assert_eq!(found.records[0].status, Status::Invalid);
 }

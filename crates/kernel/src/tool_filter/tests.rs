@@ -397,7 +397,7 @@ fn what_is_listed_and_withheld_is_reported() {
     assert_eq!(
         all.withheld(),
         pairs(&[
-            ("shell", UNTRUSTED),
+            ("exec_command", UNTRUSTED),
             ("web_fetch", "the definition's disallowedTools has `WebFetch`"),
             ("Task", TOO_DEEP),
         ])

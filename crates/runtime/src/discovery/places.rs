@@ -91,6 +91,7 @@ impl Places {
     fn project_places(&self) -> Vec<Place> {
         let mut places = Vec::new();
         for (distance, folder) in (0..).zip(self.project_folders()) {
+            let folder = self.as_home(folder);
             for dialect in Dialect::ALL {
                 places.extend(folders(dialect).iter().map(|below| Place {
                     folder: folder.join(below),
@@ -112,6 +113,14 @@ impl Places {
         let above: Vec<&Path> = self.working_directory.ancestors().collect();
         let root = above.iter().position(|folder| folder.join(".git").exists());
         above.into_iter().take(root.map_or(1, |index| index + 1)).collect()
+    }
+
+    /// The home as the user writes it, if the folder is the home under another name.
+    fn as_home<'a>(&'a self, folder: &'a Path) -> &'a Path {
+        match &self.home {
+            Some(home) if home.canonicalize().is_ok_and(|home| home == folder) => home,
+            _ => folder,
+        }
     }
 
     fn user_places(&self) -> Vec<Place> {
@@ -137,6 +146,18 @@ impl Places {
 }
 
 impl Place {
+    /// The same with a folder without links.
+    pub(crate) fn canonical(mut self) -> Self {
+        self.folder = self.folder.canonicalize().unwrap_or(self.folder);
+        self
+    }
+
+    /// Whether a file lies here, where its folders are looked into.
+    pub(crate) fn holds(&self, path: &Path) -> bool {
+        path.strip_prefix(&self.folder)
+            .is_ok_and(|below| self.is_deep() || below.components().count() == 1)
+    }
+
     /// Whether folders inside it are looked into.
     pub(crate) fn is_deep(&self) -> bool {
         match self.dialect {

@@ -6,6 +6,7 @@ use std::{
     io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use attache_kernel::{
@@ -23,9 +24,22 @@ const MAX_FILES: usize = 50_000;
 /// A file that may be an agent.
 pub(crate) struct Entry {
     pub(crate) path: PathBuf,
+    /// Its folder without links; none where that cannot be told.
+    folder: Option<Arc<Path>>,
+    is_link: bool,
     pub(crate) format: Format,
     /// Of what a link leads to; none where it leads nowhere.
     pub(crate) metadata: Option<Metadata>,
+}
+
+impl Entry {
+    /// The path without links. The folder's is worked out once for all its files.
+    pub(crate) fn canonical(&self) -> PathBuf {
+        match (&self.folder, self.path.file_name()) {
+            (Some(folder), Some(name)) if !self.is_link => folder.join(name),
+            _ => self.path.canonicalize().unwrap_or_else(|_| self.path.clone()),
+        }
+    }
 }
 
 /// The files of a place, sorted by path. What cannot be listed is an event and hides nothing else.
@@ -74,10 +88,11 @@ impl Walk<'_> {
             Ok(listing) => listing,
             Err(error) => return self.unreadable(folder, &error.to_string()),
         };
+        let canonical: Option<Arc<Path>> = folder.canonicalize().ok().map(Arc::from);
         let mut folders = Vec::new();
         for item in listing {
             match item {
-                Ok(item) => folders.extend(self.item(&item)),
+                Ok(item) => folders.extend(self.item(&item, canonical.as_ref())),
                 Err(error) => self.unreadable(folder, &error.to_string()),
             }
         }
@@ -88,7 +103,7 @@ impl Walk<'_> {
     }
 
     /// Takes in one item of a listing; a folder is handed back.
-    fn item(&mut self, item: &fs::DirEntry) -> Option<PathBuf> {
+    fn item(&mut self, item: &fs::DirEntry, folder: Option<&Arc<Path>>) -> Option<PathBuf> {
         let path = item.path();
         let kind = item.file_type().ok()?;
         let format = self.place.format_of(&path);
@@ -109,7 +124,8 @@ impl Walk<'_> {
             );
         }
         if self.entries.len() <= MAX_FILES {
-            self.entries.push(Entry { path, format, metadata });
+            let is_link = kind.is_symlink();
+            self.entries.push(Entry { path, folder: folder.cloned(), is_link, format, metadata });
         }
         None
     }

@@ -317,3 +317,26 @@ fn a_file_that_vanishes_is_an_event() {
     assert_eq!(inventory.record("gone").unwrap().status, Status::Invalid);
     assert!(!Path::new(&target).exists());
 }
+
+#[test]
+fn a_link_is_trusted_by_what_it_leads_to() {
+    let world = World::new();
+    let target = world.agent("elsewhere/one.md", "one");
+    fs::create_dir_all(world.path("project/.claude/agents")).unwrap();
+    let link = world.path("project/.claude/agents/one.md");
+    symlink(&target, &link).unwrap();
+    let other = world.agent("shared/two.md", "two");
+    symlink(world.path("shared"), world.path("project/.claude/agents/shared")).unwrap();
+    let mut trust = TrustStore::load(&world.path("home/.attache")).unwrap();
+    let hashed = [&link, &other].map(|path| (path.clone(), Some(content_hash(path).unwrap())));
+    trust.record(hashed).unwrap();
+    let inventory = take_stock(Discovery::new(world.places(), Rules::default()).look(&trust));
+    for name in ["one", "two"] {
+        assert_eq!(inventory.find(name).unwrap().trusted, Trust::Trusted, "{name}");
+    }
+    fs::remove_file(&link).unwrap();
+    world.agent("elsewhere/copy.md", "one");
+    symlink(world.path("elsewhere/copy.md"), &link).unwrap();
+    let inventory = take_stock(Discovery::new(world.places(), Rules::default()).look(&trust));
+    assert_eq!(inventory.find("one").unwrap().trusted, Trust::Untrusted, "it leads elsewhere now");
+}

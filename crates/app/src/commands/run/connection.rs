@@ -43,10 +43,7 @@ pub(super) fn connect(choice: &ModelChoice, setup: &Setup) -> Result<Connection,
                 "no model provider is set up: the built-in `offline` model searches and reads",
             );
         }
-        return Ok(Connection {
-            model: Arc::new(OfflineModel::new()),
-            used: used(choice, "offline"),
-        });
+        return Ok(Connection { model: Arc::new(OfflineModel), used: used(choice, "offline") });
     }
     match choice.chosen_by {
         // Somebody asked for this very model, now.
@@ -67,7 +64,7 @@ pub(super) fn connect(choice: &ModelChoice, setup: &Setup) -> Result<Connection,
                 provider: "offline".to_owned(),
                 chosen_by: ChosenBy::Parent,
             };
-            Ok(Connection { model: Arc::new(OfflineModel::new()), used: fallback })
+            Ok(Connection { model: Arc::new(OfflineModel), used: fallback })
         }
     }
 }

@@ -112,10 +112,29 @@ fn broken_files_are_pointed_at() {
         ("repo/.mcp.json", "[]", "repo/.mcp.json:1:1: not valid JSON: expected an object"),
         ("repo/.mcp.json", "", "repo/.mcp.json:1:1: not valid JSON: "),
     ] {
-        let (found, hint) = World::new().file(file, text).error();
+        let (found, hint) = World::new().trusted().file(file, text).error();
         assert!(found.starts_with(message), "{found}");
         assert!(hint.starts_with("correct line "), "{hint}");
     }
+}
+
+#[test]
+fn a_broken_file_of_an_untrusted_project_stops_nothing() {
+    for (file, text) in [
+        ("repo/.attache/config.toml", "stall_seconds = = 1"),
+        ("repo/.attache/config.toml", "stall_seconds = \"long\""),
+        ("repo/a/.mcp.json", "{"),
+    ] {
+        let loaded = World::new().user("model = \"mine\"").file(file, text).load();
+        assert_eq!(loaded.settings.model.as_deref(), Some("mine"));
+        let [notice] = loaded.notices.as_slice() else { panic!("{:?}", loaded.notices) };
+        assert!(notice.message.contains("is ignored"), "{notice:?}");
+        assert!(notice.message.contains(file), "{notice:?}");
+        assert!(notice.hint.is_some());
+    }
+    let pipe = World::new();
+    fs::create_dir_all(pipe.path("repo/.attache/config.toml")).unwrap();
+    assert!(pipe.load().notices[0].message.contains("not a regular file"));
 }
 
 #[test]
@@ -136,7 +155,7 @@ fn deep_nesting_is_an_error_and_no_crash() {
     for world in [
         World::new().user(&toml),
         World::new().user(&keys),
-        World::new().file("repo/.mcp.json", &json),
+        World::new().trusted().file("repo/.mcp.json", &json),
     ] {
         assert!(world.error().0.contains("not valid"));
     }

@@ -9,8 +9,8 @@ use crate::definition::{
 };
 
 impl Fields {
-    /// The entries of a list, or of a text split at commas, with their places. Empty and repeated ones
-    /// are reported and left out.
+    /// The entries of a list, or of a text split at commas, as written and with their places. Empty and
+    /// repeated ones are reported, and empty ones left out.
     pub(crate) fn entries(&mut self, member: &Member) -> Vec<(String, Position)> {
         let mut written: Vec<(String, Position)> = Vec::new();
         match &member.value.kind {
@@ -18,10 +18,10 @@ impl Fields {
             Kind::Scalar(scalar) => {
                 let at = member.value.at;
                 let inner = scalar.text.trim();
+                // A bracket that was opened makes a list, closed or not.
                 let inner = inner
                     .strip_prefix('[')
-                    .and_then(|rest| rest.strip_suffix(']'))
-                    .unwrap_or(inner);
+                    .map_or(inner, |rest| rest.strip_suffix(']').unwrap_or(rest));
                 written.extend(
                     split_commas(inner).into_iter().map(|part| (unquoted(part).to_owned(), at)),
                 );
@@ -53,14 +53,22 @@ impl Fields {
             if entry.is_empty() {
                 let message = format!("`{}` holds an empty entry", member.key);
                 self.lax(Code::EmptyEntry, at, message, "remove it");
-            } else if seen.insert(entry.clone()) {
-                entries.push((entry, at));
-            } else {
+                continue;
+            }
+            if !seen.insert(entry.clone()) {
                 let message = format!("`{}` holds `{entry}` twice", member.key);
                 self.lax(Code::DuplicateEntry, at, message, "remove one of them");
             }
+            entries.push((entry, at));
         }
         entries
+    }
+
+    /// The entries of a list, each once.
+    pub(super) fn distinct(&mut self, member: &Member) -> Vec<String> {
+        let mut seen = std::collections::HashSet::new();
+        let words = self.entries(member).into_iter().map(|(word, _)| word);
+        words.filter(|word| seen.insert(word.clone())).collect()
     }
 
     pub(super) fn text(&mut self, member: &Member) -> Option<String> {
@@ -98,7 +106,10 @@ impl Fields {
         let count = u32::try_from(value).ok().filter(|count| *count > 0);
         if count.is_none() {
             let message = format!("`{}` must be at least 1, not {value}", member.key);
-            self.push(Diagnostic::error(Code::BadValue, member.value.at, message));
+            self.push(
+                Diagnostic::error(Code::BadValue, member.value.at, message)
+                    .with_hint("write a whole number from 1, or remove the key"),
+            );
         }
         count
     }
@@ -115,7 +126,12 @@ impl Fields {
             return Some(value);
         }
         let message = format!("`{}` must be between {least} and {most}, not {value}", member.key);
-        self.push(Diagnostic::error(Code::BadValue, member.value.at, message));
+        let hint = if most < f64::MAX {
+            format!("write a number from {least} to {most}, or remove the key")
+        } else {
+            format!("write a number from {least}, or remove the key")
+        };
+        self.push(Diagnostic::error(Code::BadValue, member.value.at, message).with_hint(hint));
         None
     }
 
@@ -135,7 +151,10 @@ impl Fields {
 
     pub(crate) fn bad_type(&mut self, member: &Member, wanted: &str) {
         let message = format!("`{}` must be {wanted}, not {}", member.key, member.value.describe());
-        self.push(Diagnostic::error(Code::BadType, member.value.at, message));
+        self.push(
+            Diagnostic::error(Code::BadType, member.value.at, message)
+                .with_hint(format!("write {wanted}, or remove the key")),
+        );
     }
 
     pub(super) fn bad_value(&mut self, member: &Member, allowed: &[&str]) {
