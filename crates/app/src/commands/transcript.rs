@@ -6,7 +6,9 @@ use attache_kernel::{
     event::Event,
     transcript::{Header, Line},
 };
-use attache_runtime::transcripts::{Follower, RunState, TranscriptStore};
+use attache_runtime::transcripts::{
+    Follower, RunState, Transcript, TranscriptError, TranscriptStore,
+};
 use clap::Args;
 use clap_complete::CompletionCandidate;
 
@@ -51,12 +53,32 @@ pub(crate) fn run(args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure>
     let store = transcripts::store(setup);
     let id = transcripts::resolve(&args.id, &store)?;
     let failed = |error| transcripts::failure(&error);
-    if setup.format == OutputFormat::Json || args.follow {
+    if setup.format == OutputFormat::Json {
         let follower = store.follow(&id).map_err(failed)?;
-        show_lines(follower, args, setup)?;
+        show_lines(follower, RunState::Running, args, setup)?;
         return Ok(Exit::Success);
     }
-    let transcript = store.load(&id).map_err(failed)?;
+    let state = match store.load(&id) {
+        Ok(transcript) => {
+            if !args.follow || !is_open(transcript.state) {
+                return show(&transcript, args, setup);
+            }
+            transcript.state
+        }
+        // It is only just beginning.
+        Err(TranscriptError::NoHeader { .. }) if args.follow => RunState::Running,
+        Err(error) => return Err(failed(error)),
+    };
+    let follower = store.follow(&id).map_err(failed)?;
+    show_lines(follower, state, args, setup)?;
+    Ok(Exit::Success)
+}
+
+fn is_open(state: RunState) -> bool {
+    matches!(state, RunState::Queued | RunState::Running)
+}
+
+fn show(transcript: &Transcript, args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure> {
     let path = setup.shown(&transcript.path).display().to_string();
     let (mut page, mut text) =
         TranscriptPage::new(args.detail(), &transcript.header, transcript.state, &path);
@@ -82,15 +104,23 @@ struct Watched {
     detail: Detail,
     format: OutputFormat,
     path: String,
+    /// What had become of the run when it was first looked at.
+    state: RunState,
     page: Option<TranscriptPage>,
     ended: bool,
 }
 
-fn show_lines(mut follower: Follower, args: &TranscriptArgs, setup: &Setup) -> Result<(), Failure> {
+fn show_lines(
+    mut follower: Follower,
+    state: RunState,
+    args: &TranscriptArgs,
+    setup: &Setup,
+) -> Result<(), Failure> {
     let mut watched = Watched {
         detail: args.detail(),
         format: setup.format,
         path: setup.shown(follower.path()).display().to_string(),
+        state,
         page: None,
         ended: false,
     };
@@ -101,7 +131,7 @@ fn show_lines(mut follower: Follower, args: &TranscriptArgs, setup: &Setup) -> R
         let is_idle = lines.is_empty();
         let mut text = String::new();
         for line in &lines {
-            text.push_str(&watched.line(line, is_running)?);
+            text.push_str(&watched.line(line)?);
         }
         if print::piece(&text)? == Reader::Gone || watched.ended || !args.follow {
             return Ok(());
@@ -124,7 +154,7 @@ fn pause() {
 
 impl Watched {
     /// What is printed of a line.
-    fn line(&mut self, line: &str, is_running: bool) -> Result<String, Failure> {
+    fn line(&mut self, line: &str) -> Result<String, Failure> {
         let read = Line::parse(line);
         self.ended |=
             matches!(&read, Ok(Line::Event(entry)) if matches!(entry.event, Event::Ended { .. }));
@@ -132,16 +162,15 @@ impl Watched {
             return Ok(format!("{line}\n"));
         }
         match (read, &mut self.page) {
-            (Ok(Line::Header(header)), None) => Ok(self.head(&header, is_running)),
+            (Ok(Line::Header(header)), None) => Ok(self.head(&header)),
             (Ok(Line::Event(entry)), Some(page)) => Ok(page.entry(&entry)),
             (Ok(_), _) => Err(self.broken()),
             (Err(error), _) => Err(self.broken().because(&error)),
         }
     }
 
-    fn head(&mut self, header: &Header, is_running: bool) -> String {
-        let state = if is_running { RunState::Running } else { RunState::Interrupted };
-        let (page, head) = TranscriptPage::new(self.detail, header, state, &self.path);
+    fn head(&mut self, header: &Header) -> String {
+        let (page, head) = TranscriptPage::new(self.detail, header, self.state, &self.path);
         self.page = Some(page);
         head
     }

@@ -124,8 +124,11 @@ impl TranscriptPage {
     /// A text of any length, indented.
     fn block(&mut self, margin: &str, text: &str, tone: Option<Tone>) {
         for line in safe(text).trim_end().lines() {
-            let line = tone.map_or_else(|| line.to_owned(), |tone| paint(tone, line));
-            self.line(format!("{margin}{line}").trim_end());
+            match tone {
+                _ if line.trim().is_empty() => self.line(""),
+                Some(tone) => self.line(&format!("{margin}{}", paint(tone, line))),
+                None => self.line(&format!("{margin}{line}")),
+            }
         }
     }
 
@@ -229,7 +232,7 @@ impl TranscriptPage {
                 self.note(Tone::Faint, &said);
             }
             Event::Reminded { message } | Event::Announced { message } => {
-                self.note(Tone::Faint, "the agent was told:");
+                self.note(Tone::Faint, "the agent was told");
                 self.message(message);
             }
             Event::TimeUp => self.note(Tone::Warning, "the time was up"),
@@ -259,8 +262,12 @@ impl TranscriptPage {
     /// A message that was put into the conversation.
     fn message(&mut self, message: &Message) {
         match message {
-            Message::System { text } => self.block("    ", text, Some(Tone::Faint)),
+            Message::System { text } => {
+                self.note(Tone::Faint, "instructions:");
+                self.block("    ", text, Some(Tone::Faint));
+            }
             Message::User { content } => {
+                self.note(Tone::Faint, "user:");
                 for part in content {
                     match part {
                         UserPart::Text { text } => self.block("    ", text, None),
@@ -270,7 +277,14 @@ impl TranscriptPage {
                     }
                 }
             }
-            Message::Assistant { .. } => self.reply(message),
+            Message::Assistant { .. } => {
+                self.note(Tone::Faint, "agent:");
+                self.reply(message);
+                // Calls of an earlier run, answered in it.
+                for call in std::mem::take(&mut self.open_calls) {
+                    self.line(&call.shown());
+                }
+            }
             Message::Tool { results } => {
                 for result in results {
                     self.block("    ", &result.text, Some(Tone::Faint));

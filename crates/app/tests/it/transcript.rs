@@ -182,6 +182,25 @@ fn follow_goes_on_until_the_run_ends() {
 }
 
 #[test]
+fn following_a_run_that_is_over_shows_it() {
+    let project = project();
+    write(&project, ID, GOLDEN);
+    let followed = project.run(&["transcript", ID, "--follow"]);
+    assert_eq!(followed.stdout, project.run(&["transcript", ID]).stdout);
+}
+
+#[test]
+fn what_a_resumed_run_goes_on_from_is_no_open_call() {
+    let project = project();
+    let earlier = r#"{"role":"assistant","content":[{"type":"tool_call","call":{"id":"old","name":"list_dir","arguments":"{}"}}]},{"role":"tool","results":[{"call_id":"old","text":"src/"}]},{"role":"user""#;
+    let content = lines(4).replacen(r#"{"role":"user""#, earlier, 1);
+    write(&project, ID, &content);
+    let shown = project.run(&["transcript", ID, "--full"]).stdout;
+    assert!(shown.contains("  → list_dir {}\n    src/\n"), "{shown}");
+    assert!(!shown.contains("no answer yet"), "{shown}");
+}
+
+#[test]
 fn follow_ends_when_the_writer_is_gone() {
     let project = project();
     let path = write(&project, ID, &lines(6));

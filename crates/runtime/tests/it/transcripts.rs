@@ -5,7 +5,10 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, Barrier},
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, SystemTime},
 };
@@ -287,22 +290,25 @@ fn whoever_only_asks_is_never_taken_for_a_writer() {
 #[test]
 fn beginning_and_cleaning_up_at_once_loses_nothing() {
     let fixture = Fixture::new();
-    let barrier = Arc::new(Barrier::new(2));
+    let barrier = Barrier::new(2);
+    let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let (store, gate) = (fixture.store.clone(), barrier.clone());
-        scope.spawn(move || {
-            gate.wait();
-            for _ in 0..300 {
-                store.clean(Duration::ZERO, SystemTime::now()).unwrap();
+        scope.spawn(|| {
+            barrier.wait();
+            while !done.load(Ordering::Acquire) {
+                fixture.store.clean(Duration::ZERO, SystemTime::now()).unwrap();
             }
         });
         barrier.wait();
-        for number in 0..300 {
+        let began = (0..2000).map(|number| {
+            // Each in a folder of its own, which is empty for a moment.
             let id = format!("agent-{number}");
-            let journal = fixture.store.create(&header("s", &id)).unwrap();
-            assert!(journal.path().exists());
-            drop(journal);
-        }
+            let journal = fixture.store.create(&header(&id, &id))?;
+            Ok::<_, TranscriptError>(journal.path().exists())
+        });
+        let all_there = began.collect::<Result<Vec<_>, _>>();
+        done.store(true, Ordering::Release);
+        assert!(all_there.unwrap().into_iter().all(|is_there| is_there));
     });
 }
 
@@ -621,8 +627,9 @@ fn a_follower_sees_whole_lines_as_they_are_written() {
     assert_eq!(follower.read().unwrap(), Vec::<String>::new());
     let (_, mut journal) = fixture.store.open("agent-1").unwrap();
     assert_eq!(follower.read().unwrap(), Vec::<String>::new());
-    journal.append(&answer(99, "on")).unwrap();
-    assert_eq!(follower.read().unwrap().len(), 1);
+    let next = answer(99, "on");
+    journal.append(&next).unwrap();
+    assert_eq!(follower.read().unwrap(), [Line::Event(next).to_json().unwrap()]);
     assert!(follower.is_running());
 }
 
