@@ -3,6 +3,8 @@
 //! One streaming method; a caller that wants no chunks ignores them. Foreign wire types never leave the
 //! module of their provider.
 
+pub mod offline;
+
 use std::{fmt, pin::Pin};
 
 use attache_kernel::run::{ModelFailure, ModelRequest, Reply, assignment::Assignment};

@@ -1,0 +1,178 @@
+//! The briefing: what the conversation says is asked, and what has been found out so far.
+//!
+//! Only what came after the task counts as work on it; what came before is context at most.
+
+use std::sync::Arc;
+
+use attache_kernel::{
+    message::{Message, ToolCall, ToolResult, UserPart},
+    run::assignment::ToolSpec,
+    tool_name::{BuiltinTool, ToolName},
+};
+use serde_json::Value;
+
+use super::super::ModelCall;
+
+/// The call that ends a run.
+pub(super) const COMPLETE_TASK: &str = "complete_task";
+
+/// What is asked, with what, and what has been done about it.
+#[derive(Debug)]
+pub(super) struct Briefing<'a> {
+    /// The task.
+    pub(super) task: String,
+    /// What the user said before it.
+    pub(super) earlier: String,
+    /// The agent's name.
+    pub(super) agent: &'a str,
+    /// What may be called.
+    pub(super) tools: Tools<'a>,
+    /// How often tools were called for this task.
+    pub(super) rounds: usize,
+    /// Whether there is no turn after this one.
+    pub(super) is_last_turn: bool,
+    /// The searches made for this task and their answers.
+    pub(super) answers: Vec<Answer<'a>>,
+    /// How often an answer was handed in and not accepted.
+    pub(super) refused_answers: usize,
+    /// How many calls the whole conversation has.
+    pub(super) calls_so_far: usize,
+}
+
+/// The tools on offer, as far as they are of use here.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tools<'a> {
+    pub(super) reads: bool,
+    pub(super) lists: bool,
+    pub(super) globs: bool,
+    pub(super) greps: bool,
+    /// The parameters of `complete_task`, where it is on offer.
+    pub(super) complete_task: Option<&'a Value>,
+}
+
+/// A search and its answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Answer<'a> {
+    pub(super) tool: BuiltinTool,
+    pub(super) arguments: &'a Value,
+    pub(super) text: &'a str,
+    pub(super) is_error: bool,
+}
+
+impl<'a> Briefing<'a> {
+    pub(super) fn read(call: ModelCall<'a>) -> Self {
+        let messages = call.request.messages.messages();
+        let tools = Tools::of(&call.request.tools);
+        let wanted = call.assignment.task.trim();
+        let at = task_position(messages, wanted, tools);
+        let (before, since) = messages.split_at_checked(at).unwrap_or((messages, &[]));
+        let said = |messages: &[Arc<Message>]| {
+            let texts = messages.iter().filter_map(|message| user_text(message));
+            texts.collect::<Vec<_>>().join("\n")
+        };
+        let mut briefing = Self {
+            task: since.first().and_then(|message| user_text(message)).unwrap_or_default(),
+            earlier: said(before),
+            agent: call.assignment.definition.agent_type.as_str(),
+            tools,
+            rounds: 0,
+            is_last_turn: false,
+            answers: Vec::new(),
+            refused_answers: 0,
+            calls_so_far: messages.iter().map(|message| message.calls().count()).sum(),
+        };
+        briefing.take_in(since);
+        let turns = since.iter().filter(|message| matches!(***message, Message::Assistant { .. }));
+        let most = call.assignment.definition.run_config.max_turns;
+        briefing.is_last_turn = turns.count() + 1 >= usize::try_from(most).unwrap_or(usize::MAX);
+        briefing
+    }
+
+    /// Whether there is nothing left but to hand in what is there.
+    pub(super) fn must_finish(&self) -> bool {
+        self.is_last_turn || !self.tools.can_search() || self.refused_answers > 0
+    }
+
+    fn take_in(&mut self, since: &'a [Arc<Message>]) {
+        for pair in since.windows(2) {
+            let [asked, answered] = pair else { continue };
+            let Message::Tool { results } = answered.as_ref() else { continue };
+            let mut searched = false;
+            for call in asked.calls() {
+                let Some(result) = results.iter().find(|result| result.call_id == call.id) else {
+                    continue;
+                };
+                if call.name == COMPLETE_TASK {
+                    self.refused_answers += usize::from(result.is_error);
+                } else if let Some(answer) = answer(call, result) {
+                    self.answers.push(answer);
+                    searched = true;
+                }
+            }
+            self.rounds += usize::from(searched);
+        }
+    }
+}
+
+fn answer<'a>(call: &'a ToolCall, result: &'a ToolResult) -> Option<Answer<'a>> {
+    let Ok(ToolName::Builtin(tool)) = call.name.parse::<ToolName>() else { return None };
+    let arguments = call.arguments().ok()?;
+    Some(Answer { tool, arguments, text: &result.text, is_error: result.is_error })
+}
+
+impl<'a> Tools<'a> {
+    fn of(specs: &'a [ToolSpec]) -> Self {
+        let mut tools = Self::default();
+        for spec in specs {
+            match spec.name.builtin() {
+                Some(BuiltinTool::ReadFile) => tools.reads = true,
+                Some(BuiltinTool::ListDir) => tools.lists = true,
+                Some(BuiltinTool::GlobFiles) => tools.globs = true,
+                Some(BuiltinTool::GrepFiles) => tools.greps = true,
+                Some(_) => {}
+                None if spec.name.to_string() == COMPLETE_TASK => {
+                    tools.complete_task = Some(&spec.parameters);
+                }
+                None => {}
+            }
+        }
+        tools
+    }
+
+    /// Whether anything can be looked at.
+    pub(super) fn can_search(self) -> bool {
+        self.reads || self.lists || self.globs || self.greps
+    }
+}
+
+/// Where the task is: the last message that is it, or holds it; without one, the user's last word, that
+/// of a last chance left aside.
+fn task_position(messages: &[Arc<Message>], task: &str, tools: Tools<'_>) -> usize {
+    let texts: Vec<(usize, String)> = messages
+        .iter()
+        .enumerate()
+        .filter_map(|(index, message)| Some((index, user_text(message)?)))
+        .collect();
+    if !task.is_empty() {
+        let is_it = texts.iter().rfind(|(_, text)| text.trim() == task);
+        let holds_it = || texts.iter().rfind(|(_, text)| text.contains(task));
+        if let Some((index, _)) = is_it.or_else(holds_it) {
+            return *index;
+        }
+    }
+    let work = messages.iter().rposition(|message| message.calls().next().is_some());
+    let in_last_chance = !tools.can_search() || work.is_some();
+    let before_work = texts.iter().rfind(|(index, _)| work.is_none_or(|work| *index < work));
+    let last = texts.last();
+    let chosen = if in_last_chance { before_work.or(last) } else { last };
+    chosen.map_or(messages.len(), |(index, _)| *index)
+}
+
+fn user_text(message: &Message) -> Option<String> {
+    let Message::User { content } = message else { return None };
+    let texts = content.iter().filter_map(|part| match part {
+        UserPart::Text { text } => Some(text.as_str()),
+        UserPart::Image { .. } => None,
+    });
+    Some(texts.collect::<Vec<_>>().join("\n"))
+}

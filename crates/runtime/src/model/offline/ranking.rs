@@ -1,0 +1,167 @@
+//! Ranking: which files a question is most likely about.
+//!
+//! What is rare counts more than what is common, a name more than a mention, a definition more than a
+//! use, source more than anything else; ties go to the path.
+
+use std::collections::BTreeMap;
+
+use super::{
+    concept::{Concept, Kind},
+    definitions::definition_in,
+    evidence::Evidence,
+    inquiry::{Inquiry, Wants},
+    paths::{Sort, file_stem, sort_of},
+    words::subwords,
+};
+
+/// So many files are the answer at most.
+const MOST_HOMES: usize = 6;
+
+/// A file and what speaks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ranked<'a> {
+    pub(super) path: &'a str,
+    pub(super) score: f64,
+    /// Its lines that define something the question is about, the best first.
+    pub(super) definitions: Vec<Defined<'a>>,
+    /// Whether its name is what the question is about.
+    pub(super) is_named: bool,
+    pub(super) sort: Sort,
+}
+
+/// A definition that fits the question.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Defined<'a> {
+    pub(super) line: usize,
+    pub(super) name: &'a str,
+    pub(super) keyword: &'a str,
+    pub(super) text: &'a str,
+    pub(super) fit: f64,
+}
+
+/// The files that are the answer: the likeliest one, and those not far behind it.
+pub(super) fn homes<'f, 'a>(files: &'f [Ranked<'a>]) -> &'f [Ranked<'a>] {
+    let Some(top) = files.first() else { return &[] };
+    let near = |file: &&Ranked<'_>| file.score >= top.score * 0.3 && file.sort <= top.sort;
+    let end = files.iter().take(MOST_HOMES).take_while(near).count();
+    files.get(..end).unwrap_or(files)
+}
+
+/// All files there is evidence of, the likeliest first.
+pub(super) fn ranked<'a>(inquiry: &Inquiry, evidence: &Evidence<'a>) -> Vec<Ranked<'a>> {
+    let rarity = rarities(inquiry, evidence);
+    let mut scores: BTreeMap<&'a str, f64> = BTreeMap::new();
+    for (index, concept) in inquiry.concepts.iter().enumerate() {
+        let Some(Some(count)) = evidence.counts.get(index) else { continue };
+        let worth = concept.weight() * rarity.get(index).copied().unwrap_or(0.0);
+        for (path, lines) in &count.files {
+            *scores.entry(path).or_default() += worth * (1.0 + spread(*lines));
+        }
+    }
+    for path in evidence.names.iter().chain(evidence.lines.keys()) {
+        scores.entry(path).or_default();
+    }
+    let mut files: Vec<Ranked<'a>> = scores
+        .into_iter()
+        .map(|(path, mentions)| rank(path, mentions, inquiry, evidence, &rarity))
+        .filter(|file| file.score > 0.0)
+        .collect();
+    files.sort_by(|left, right| {
+        right.score.total_cmp(&left.score).then_with(|| left.path.cmp(right.path))
+    });
+    files
+}
+
+fn rank<'a>(
+    path: &'a str,
+    mentions: f64,
+    inquiry: &Inquiry,
+    evidence: &Evidence<'a>,
+    rarity: &[f64],
+) -> Ranked<'a> {
+    let stem_words = subwords(file_stem(path));
+    let folders: Vec<Vec<String>> = path.rsplit('/').skip(1).map(subwords).collect();
+    let mut named = 0.0;
+    let mut is_named = false;
+    for (index, concept) in inquiry.concepts.iter().enumerate() {
+        let worth = concept.weight() * rarity.get(index).copied().unwrap_or(1.0).max(1.0);
+        let by_stem = concept.fit(&stem_words);
+        let by_folder = folders.iter().map(|words| concept.fit(words)).fold(0.0, f64::max);
+        named += worth * (3.0 * by_stem + 1.2 * by_folder);
+        is_named |= by_stem > 0.99 && concept.kind < Kind::Weak;
+    }
+    let definitions = definitions(path, inquiry, evidence, rarity);
+    let defined: f64 = definitions.iter().map(|(_, worth)| worth).take(3).sum();
+    let sort = sort_of(path);
+    let score = (mentions + named + defined) * likelihood(path, sort, inquiry.wants);
+    let definitions = definitions.into_iter().map(|(defined, _)| defined).collect();
+    Ranked { path, score, definitions, is_named, sort }
+}
+
+/// The definitions of a file that fit, with what they are worth.
+fn definitions<'a>(
+    path: &str,
+    inquiry: &Inquiry,
+    evidence: &Evidence<'a>,
+    rarity: &[f64],
+) -> Vec<(Defined<'a>, f64)> {
+    let mut found = Vec::new();
+    for (line, text) in evidence.lines.get(path).into_iter().flatten() {
+        let Some(definition) = definition_in(text) else { continue };
+        let words = subwords(definition.name);
+        let weigh = |(index, concept): (usize, &Concept)| {
+            let fit = concept.fit(&words);
+            (fit, fit * concept.weight() * rarity.get(index).copied().unwrap_or(1.0).max(1.0))
+        };
+        let (fit, mut worth) = inquiry
+            .concepts
+            .iter()
+            .enumerate()
+            .map(weigh)
+            .fold((0.0, 0.0), |(fit, sum), (more, worth)| (f64::max(fit, more), sum + worth));
+        // A line that only brings a module in tells where it is, no more.
+        if definition.keyword == "mod" && text.trim_end().ends_with(';') {
+            worth *= 0.2;
+        }
+        if definition.is_public {
+            worth *= 1.3;
+        }
+        if worth > 0.0 {
+            let (name, keyword) = (definition.name, definition.keyword);
+            found.push((Defined { line: *line, name, keyword, text, fit }, worth * 1.5));
+        }
+    }
+    found.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.line.cmp(&right.0.line)));
+    found
+}
+
+/// How much more it tells that a file has something, the fewer have it.
+fn rarities(inquiry: &Inquiry, evidence: &Evidence<'_>) -> Vec<f64> {
+    let all = (0..inquiry.concepts.len()).map(|index| evidence.files_with(index));
+    let most = all.clone().max().unwrap_or(0).max(20);
+    all.map(|files| if files == 0 { 1.0 } else { 0.3 + (quotient(2 * most, files)).ln() }).collect()
+}
+
+/// How likely a file of that kind and place is meant.
+fn likelihood(path: &str, sort: Sort, wants: Wants) -> f64 {
+    let by_sort = match sort {
+        Sort::Source => 1.0,
+        Sort::Test if wants.tests => 1.4,
+        Sort::Test => 0.35,
+        Sort::Config => 0.4,
+        Sort::Document if wants.documents => 1.4,
+        Sort::Document => 0.3,
+        Sort::Foreign => 0.08,
+    };
+    let depth = path.matches('/').count().min(12);
+    by_sort * (1.0 - 0.02 * quotient(depth, 1))
+}
+
+fn spread(lines: usize) -> f64 {
+    quotient(lines.min(200), 1).ln().max(0.0) * 0.25
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of files and lines")]
+pub(super) fn quotient(number: usize, by: usize) -> f64 {
+    number as f64 / by.max(1) as f64
+}

@@ -1,0 +1,128 @@
+//! Absence: what was looked for and is not there, and what is nearest to it.
+
+use std::collections::BTreeSet;
+
+use attache_kernel::id::nearest as nearest_to;
+
+use super::super::{
+    concept::{Concept, Kind},
+    evidence::Evidence,
+    inquiry::Inquiry,
+    paths::file_stem,
+    ranking::Ranked,
+    words::{is_stop, stem, subwords},
+};
+
+/// So many near names are given.
+const MOST_NEAR: usize = 6;
+
+/// What is not there.
+#[derive(Debug, Default)]
+pub(super) struct Missing {
+    /// What was looked for in vain, in backticks.
+    pub(super) labels: Vec<String>,
+    /// The words that were found, in backticks.
+    pub(super) found: Vec<String>,
+    /// Whether the question as such is unanswered.
+    pub(super) is_total: bool,
+    words: Vec<String>,
+}
+
+/// What of a question is not there.
+pub(super) fn missing(inquiry: &Inquiry, evidence: &Evidence<'_>, files: &[Ranked<'_>]) -> Missing {
+    let is_found = |index: usize, concept: &Concept| {
+        evidence.files_with(index) > 0
+            || files.iter().any(|file| {
+                concept.fit(&subwords(file_stem(file.path))) > 0.0
+                    || file.definitions.iter().any(|found| concept.fit(&subwords(found.name)) > 0.0)
+            })
+            || evidence
+                .lines
+                .values()
+                .flat_map(|lines| lines.values())
+                .any(|line| concept.is_in(line))
+    };
+    let telling: Vec<(&Concept, bool)> = inquiry
+        .concepts
+        .iter()
+        .enumerate()
+        .filter(|(_, concept)| concept.kind < Kind::Weak)
+        .map(|(index, concept)| (concept, is_found(index, concept)))
+        .collect();
+    let count = |kinds: &[Kind], wanted: bool| {
+        telling
+            .iter()
+            .filter(|(concept, found)| kinds.contains(&concept.kind) && *found == wanted)
+            .count()
+    };
+    const NAMED: &[Kind] = &[Kind::Literal, Kind::Identifier];
+    let (named, unnamed) = (count(NAMED, true), count(NAMED, false));
+    let (words, unfound) = (count(&[Kind::Word], true), count(&[Kind::Word], false));
+    let is_total = if named + unnamed > 0 {
+        named == 0
+    } else if count(&[Kind::Compound], true) > 0 {
+        false
+    } else if words + unfound > 0 {
+        words <= unfound
+    } else {
+        files.is_empty()
+    };
+    let quoted = |concept: &Concept| format!("`{}`", concept.label.replace('`', "'"));
+    let shown = |wanted: bool| {
+        let shown = telling.iter().filter(|(concept, found)| {
+            *found == wanted && (concept.kind != Kind::Compound || (is_total && !wanted))
+        });
+        shown.map(|(concept, _)| quoted(concept)).collect::<Vec<_>>()
+    };
+    let lost = telling.iter().filter(|(_, found)| !found);
+    let words = lost.flat_map(|(concept, _)| concept.label.split_whitespace().map(str::to_owned));
+    let mut labels = shown(false);
+    if labels.is_empty() && is_total {
+        labels = inquiry
+            .concepts
+            .iter()
+            .map(quoted)
+            .chain(inquiry.paths.iter().map(|path| format!("`{path}`")))
+            .collect();
+    }
+    Missing { labels, found: shown(true), is_total, words: words.collect() }
+}
+
+/// Names that are like what was looked for, the likest first.
+pub(super) fn nearest(missing: &Missing, evidence: &Evidence<'_>) -> Vec<String> {
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    for path in &evidence.names {
+        names.extend(path.split('/').map(file_stem));
+    }
+    for (_, listing) in &evidence.listings {
+        let entry = |line: &'_ str| {
+            line.trim().split("  ").next().map(|name| name.trim_end_matches('/').len())
+        };
+        for line in listing.lines() {
+            let trimmed = line.trim();
+            names.extend(entry(line).and_then(|end| trimmed.get(..end)).map(file_stem));
+        }
+    }
+    for line in evidence.lines.values().flat_map(|lines| lines.values()) {
+        names.extend(line.split(|letter: char| !letter.is_alphanumeric() && letter != '_'));
+    }
+    names.retain(|name| name.chars().count() > 3 && !is_stop(&name.to_lowercase()));
+    let mut near: Vec<String> = Vec::new();
+    for word in &missing.words {
+        let mut left: Vec<&str> = names.iter().copied().collect();
+        for _ in 0..3 {
+            let Some(found) = nearest_to(word, left.iter().copied()) else { break };
+            left.retain(|name| *name != found);
+            near.push(found.to_owned());
+        }
+        let stems: Vec<String> = subwords(word).iter().map(|word| stem(word).to_owned()).collect();
+        let holds = |name: &&&str| {
+            subwords(name).iter().any(|part| stems.iter().any(|wanted| wanted == stem(part)))
+        };
+        near.extend(names.iter().filter(holds).take(2).map(|name| (*name).to_owned()));
+    }
+    let mut seen = BTreeSet::new();
+    near.retain(|name| seen.insert(name.clone()));
+    near.truncate(MOST_NEAR);
+    near
+}
