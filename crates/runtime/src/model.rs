@@ -4,6 +4,7 @@
 //! module of their provider.
 
 pub mod offline;
+pub mod replay;
 
 use std::{fmt, pin::Pin};
 

@@ -186,7 +186,7 @@ fn sample() {
     for task in [
         "where is the tool filter implemented and what calls it?",
         "how are transcripts folded into a run?",
-        concat!("where is the kaf", "ka consumer?"),
+        concat!("where is the kaf", "ka con", "sumer?"),
         "what is this project?",
     ] {
         println!("=== {task}\n{}\n", Question::new(&repository(), task).report());
