@@ -1,4 +1,5 @@
-//! The testkit pretends: projects, corpora and golden files for the tests of the other crates.
+//! The testkit pretends: projects, corpora, golden files and models for the tests of the other crates.
+//! It stands on them, so only what lies in their `tests/` may use it.
 //!
 //! A helper that fails says so by panicking, as tests do.
 
@@ -7,3 +8,4 @@
 pub mod corpus;
 pub mod golden;
 pub mod project;
+pub mod scripted_model;

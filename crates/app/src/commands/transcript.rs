@@ -6,9 +6,7 @@ use attache_kernel::{
     event::Event,
     transcript::{Header, Line},
 };
-use attache_runtime::transcripts::{
-    Follower, RunState, Transcript, TranscriptError, TranscriptStore,
-};
+use attache_runtime::transcripts::{Follower, RunState, Transcript, TranscriptError};
 use clap::Args;
 use clap_complete::CompletionCandidate;
 

@@ -138,7 +138,7 @@ fn fit(
 
 /// As much of somebody's text as fits on one line of so many columns.
 pub(crate) fn clip(text: &str, width: usize) -> String {
-    let text = super::harmless(text);
+    let text = harmless(text);
     cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), width)
 }
 

@@ -4,6 +4,7 @@
 //! model does, and hands in a report of files, lines and snippets. Invariant: an answer is a function of
 //! the request alone; whatever it knows it reads back from the conversation.
 
+mod absent;
 mod briefing;
 mod concept;
 mod definitions;
@@ -15,6 +16,8 @@ mod paths;
 mod plan;
 mod ranking;
 mod report;
+mod snippets;
+mod uses;
 mod words;
 
 use std::future;

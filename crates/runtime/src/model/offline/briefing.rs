@@ -129,11 +129,10 @@ impl<'a> Tools<'a> {
                 Some(BuiltinTool::ListDir) => tools.lists = true,
                 Some(BuiltinTool::GlobFiles) => tools.globs = true,
                 Some(BuiltinTool::GrepFiles) => tools.greps = true,
-                Some(_) => {}
                 None if spec.name.to_string() == COMPLETE_TASK => {
                     tools.complete_task = Some(&spec.parameters);
                 }
-                None => {}
+                Some(_) | None => {}
             }
         }
         tools

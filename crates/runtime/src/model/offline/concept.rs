@@ -9,7 +9,7 @@ use super::words::{same_stem, stem, subwords};
 pub(super) enum Kind {
     /// In quotes or backticks: it is looked for as it is.
     Literal,
-    /// As a name: `ToolFilter`, `tool_filter`, `tool-filter`.
+    /// As a name: `RingBuffer`, `ring_buffer`, `ring-buffer`.
     Identifier,
     /// As words beside each other that may be a name.
     Compound,
@@ -25,6 +25,7 @@ pub(super) struct Concept {
     /// As it is shown.
     pub(super) label: String,
     pub(super) kind: Kind,
+    words: Vec<String>,
     stems: Vec<String>,
     literal: Option<String>,
 }
@@ -35,6 +36,7 @@ impl Concept {
         Self {
             label: text.to_owned(),
             kind: Kind::Literal,
+            words: subwords(text),
             stems: stems_of(text),
             literal: Some(text.to_owned()),
         }
@@ -45,7 +47,7 @@ impl Concept {
         let stems = stems_of(label);
         let plain = stems.iter().all(|stem| stem.is_ascii());
         let literal = (!plain || stems.is_empty()).then(|| label.to_owned());
-        Self { label: label.to_owned(), kind, stems, literal }
+        Self { label: label.to_owned(), kind, words: subwords(label), stems, literal }
     }
 
     /// How much a file that has it counts.
@@ -100,6 +102,11 @@ impl Concept {
         }
     }
 
+    /// Whether these are its very words.
+    pub(super) fn is_spelled(&self, words: &[String]) -> bool {
+        self.words == words
+    }
+
     /// How well a name made of these words fits: 1 if it is nothing else, less the more it is besides.
     pub(super) fn fit(&self, words: &[String]) -> f64 {
         let long = self.stems.len();
@@ -130,7 +137,7 @@ fn stems_of(text: &str) -> Vec<String> {
 /// What may follow a stem within the same word.
 const ENDINGS: &str = "(?:e|s|es|y|ies|[a-z]?(?:ed|ing|ers?|ors?))?";
 
-/// A word as a whole: `fold` in `FoldError`, `un_fold` and `folded`, not in `foldout`.
+/// A word as a whole: `ring` in `RingBuffer`, `my_ring` and `rings`, not in `string`.
 fn word_pattern(stem: &str) -> String {
     let plain = regex_syntax::escape(stem);
     let upper = regex_syntax::escape(&stem.to_uppercase());

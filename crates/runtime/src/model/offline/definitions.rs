@@ -2,6 +2,9 @@
 //!
 //! A line is judged by itself, in any of the common languages; prose and calls are none.
 
+#[cfg(test)]
+mod tests;
+
 /// Words that may stand before the one that tells what is defined.
 const MODIFIERS: &[&str] = &[
     "pub",
@@ -95,6 +98,10 @@ pub(super) fn definition_in(line: &str) -> Option<Definition<'_>> {
     let is_public = modifiers.is_some_and(|first| matches!(first, "pub" | "export" | "public"));
     let (word, after) = first_word(rest);
     if KEYWORDS.contains(&word) {
+        if word == "const" && first_word(after).0 == "fn" {
+            let name = first_name(first_word(after).1)?;
+            return Some(Definition { keyword: "fn", name, is_public });
+        }
         let value = matches!(word, "const" | "let" | "var" | "val" | "static");
         // What is bound inside a function is nobody's definition.
         if value && indent > 0 && modifiers.is_none() {
@@ -107,11 +114,7 @@ pub(super) fn definition_in(line: &str) -> Option<Definition<'_>> {
             "def" => first_name(after.strip_prefix("self.").unwrap_or(after))?,
             "const" | "let" | "static" => {
                 let (next, further) = first_word(after);
-                if next == "fn" || next == "mut" {
-                    first_name(further)?
-                } else {
-                    first_name(after)?
-                }
+                if next == "mut" { first_name(further)? } else { first_name(after)? }
             }
             _ => first_name(after)?,
         };
@@ -156,7 +159,7 @@ fn function_by_shape(rest: &str, indent: usize, has_modifiers: bool) -> Option<&
         return None;
     }
     let name = last_name(before)?;
-    (!STATEMENTS.contains(&name) && before.trim_end().ends_with(name)).then_some(name)
+    (!STATEMENTS.contains(&name) && before.ends_with(name)).then_some(name)
 }
 
 fn first_word(text: &str) -> (&str, &str) {
@@ -194,60 +197,4 @@ fn last_name(text: &str) -> Option<&str> {
 
 fn is_good(name: &str) -> bool {
     !name.is_empty() && !name.starts_with(|letter: char| letter.is_numeric())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn definitions_of_many_languages_are_known() {
-        for (line, expected) in [
-            ("pub struct ToolSet {", "struct ToolSet"),
-            ("    pub(crate) async fn read_all<T>(&self)", "fn read_all"),
-            ("pub(super) const fn is_it() -> bool {", "fn is_it"),
-            ("pub mod tool_filter;", "mod tool_filter"),
-            ("macro_rules! prose {", "macro_rules! prose"),
-            ("pub static NAMES: &[&str] = &[];", "static NAMES"),
-            ("class TokenStore(Base):", "class TokenStore"),
-            ("    async def fetch_page(self, url):", "def fetch_page"),
-            ("def self.build(x)", "def build"),
-            ("export default function renderPage() {", "function renderPage"),
-            ("export const useStore = () => {", "const useStore"),
-            ("export interface Shape {", "interface Shape"),
-            ("func (s *Server) Handle(w http.ResponseWriter) error {", "func Handle"),
-            ("type Server struct {", "type Server"),
-            (
-                "    public static List<String> readAll(Path path) throws IOException {",
-                "function readAll",
-            ),
-            ("int ring_push(struct ring *r, int v)", "function ring_push"),
-            ("static char *name_of(int kind) {", "function name_of"),
-            ("#define MAX_RING 64", "#define MAX_RING"),
-            ("typedef struct ring ring_t;", "typedef ring_t"),
-        ] {
-            let found =
-                definition_in(line).map(|found| format!("{} {}", found.keyword, found.name));
-            assert_eq!(found.as_deref(), Some(expected), "{line}");
-        }
-    }
-
-    #[test]
-    fn calls_and_prose_define_nothing() {
-        for line in [
-            "    filter(&request)",
-            "return call(x) {",
-            "    let filtered = filter(&request);",
-            "    if check(a) {",
-            "// pub struct ToolFilter is described here",
-            "text: \"src/tool_filter.rs:12: pub struct ToolFilter\".to_owned(),",
-            "The function is called (often) from elsewhere.",
-            "} else if (ready(x)) {",
-            "use crate::tool_filter::{ToolSet, filter};",
-            "",
-            "§ ünïcode (",
-        ] {
-            assert_eq!(definition_in(line), None, "{line}");
-        }
-    }
 }

@@ -2,6 +2,9 @@
 //!
 //! Any text makes one, bounded in size whatever the text; the same text always makes the same.
 
+#[cfg(test)]
+mod tests;
+
 use super::{
     concept::{Concept, Kind},
     paths::is_path,
@@ -152,20 +155,18 @@ impl Gathered {
     fn cjk(&mut self, segment: &str) {
         let mut run = String::new();
         let mut other = String::new();
-        for letter in segment.chars().chain([' ']) {
-            if is_cjk(letter) {
-                run.push(letter)
-            } else {
-                run.push(' ')
-            }
-            if is_cjk(letter) { other.push(' ') } else { other.push(letter) }
+        for letter in segment.chars() {
+            let (here, there) =
+                if is_cjk(letter) { (&mut run, &mut other) } else { (&mut other, &mut run) };
+            here.push(letter);
+            there.push(' ');
         }
         for part in run.split_whitespace().flat_map(cjk_parts) {
             let letters: Vec<char> = part.chars().collect();
             self.named(Concept::named(&part, Kind::Identifier));
             if letters.len() > 2 {
                 let pairs = letters.windows(2).step_by(2).take(3);
-                self.words.extend(pairs.map(|pair| Some(pair.iter().collect())));
+                self.words.extend(pairs.flat_map(|pair| [Some(pair.iter().collect()), None]));
             }
             self.words.push(None);
         }
@@ -358,77 +359,5 @@ fn end_token(token: &mut String, pieces: &mut Vec<Piece>) {
     pieces.push(Piece::Bare(std::mem::take(token)));
     if ends {
         pieces.push(Piece::Stop);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn labels(task: &str) -> String {
-        let inquiry = Inquiry::of(task, "");
-        let labels = inquiry.concepts.iter().map(|concept| concept.label.clone());
-        labels.chain(inquiry.paths).collect::<Vec<_>>().join(" | ")
-    }
-
-    #[test]
-    fn tasks_are_asked_about_what_they_are_about() {
-        for (task, expected) in [
-            (
-                "where is the tool filter implemented and what calls it?",
-                "tool filter | tool | filter",
-            ),
-            (
-                "how are transcripts folded into a run?",
-                "transcripts folded | transcripts | folded | run",
-            ),
-            ("Find `ToolFilter::new()` and max_retries", "ToolFilter::new | max_retries"),
-            ("what does src/main.rs do?", "src/main.rs"),
-            ("who uses parseJSON in lib/util.ts", "parseJSON | lib/util.ts"),
-            ("the \"connection refused\" message", "connection refused | message"),
-            ("Wo ist der Werkzeugfilter implementiert?", "Werkzeugfilter"),
-            ("Größe der Tabelle", "größe tabelle | größe | tabelle"),
-            ("", ""),
-            ("?? ()[]{}*+ \\", ""),
-        ] {
-            let got = labels(task);
-            assert_eq!(got.to_lowercase(), expected.to_lowercase(), "{task}");
-        }
-    }
-
-    #[test]
-    fn chinese_is_cut_where_questions_are_built() {
-        assert_eq!(labels("工具过滤器在哪里实现?"), "工具过滤器 | 工具 | 过滤");
-        assert_eq!(labels("ToolFilter在哪里被调用"), "ToolFilter");
-    }
-
-    #[test]
-    fn an_overview_is_wanted_only_where_nothing_else_is() {
-        for (task, overview) in [
-            ("what is this project?", true),
-            ("Explain the structure of the codebase", true),
-            ("", true),
-            ("how does this project parse frontmatter?", false),
-            ("explain the structure of src/lib.rs", false),
-        ] {
-            assert_eq!(Inquiry::of(task, "").wants.overview, overview, "{task}");
-        }
-    }
-
-    #[test]
-    fn a_short_task_borrows_from_what_was_said_before() {
-        let inquiry = Inquiry::of("and the tests?", "where is the parser?");
-        assert_eq!(inquiry.concepts[0].label, "parser");
-        assert!(inquiry.wants.tests);
-        let own = Inquiry::of("where is the lexer?", "where is the parser?");
-        assert_eq!(own.concepts.len(), 1);
-    }
-
-    #[test]
-    fn the_longest_task_makes_few_concepts() {
-        let task =
-            "some_name in SomeOther \"quoted text\" a/b.rs frobnicate widget ".repeat(10_000);
-        let inquiry = Inquiry::of(&task, &task);
-        assert!(inquiry.concepts.len() <= MOST_CONCEPTS && inquiry.paths.len() <= MOST_PATHS);
     }
 }

@@ -26,13 +26,12 @@ const TELLING: &[&str] = &[
     "composer.json",
     "mix.exs",
     "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
 ];
 /// So many of them are read, and so many lines of each.
-const MOST_READ: usize = 4;
+const MOST_READ: usize = 3;
 const LINES: usize = 60;
 /// So many lines of each are shown.
-const SHOWN_LINES: usize = 24;
+const SHOWN_LINES: usize = 16;
 const SHOWN_TREE: usize = 60;
 
 /// What to look at next.
@@ -92,6 +91,7 @@ pub(super) fn write(evidence: &Evidence<'_>) -> (String, String) {
         .iter()
         .flat_map(|(_, listing)| listing.lines())
         .chain(evidence.names.iter().copied())
+        .filter(|line| line.trim() != ".git/")
         .collect();
     if !tree.is_empty() {
         sections.push_str("## Files\n\n```\n");
@@ -115,7 +115,11 @@ fn sentence(evidence: &Evidence<'_>) -> String {
             let line = line.trim();
             line.len() > 20 && !line.starts_with(['#', '<', '!', '[', '=', '-', '`'])
         };
-        lines.values().copied().find(prose)
+        let paragraph = lines.values().copied().skip_while(|line| !prose(line));
+        let paragraph: Vec<&str> = paragraph.take_while(|line| !line.trim().is_empty()).collect();
+        let paragraph = paragraph.join(" ");
+        let first = paragraph.split_once(". ").map(|(first, _)| format!("{first}."));
+        first.or(Some(paragraph)).filter(|said| !said.is_empty())
     });
     let kinds: Vec<String> = TELLING
         .iter()
@@ -135,7 +139,7 @@ fn sentence(evidence: &Evidence<'_>) -> String {
 
 fn format_head<'l>(path: &str, lines: impl Iterator<Item = &'l str>) -> String {
     let shown: Vec<&str> = lines.take(SHOWN_LINES).collect();
-    let fence = super::report::fence(&shown.join("\n"));
+    let fence = super::snippets::fence(&shown.join("\n"));
     format!(
         "## `{path}`\n\n{fence}{}\n{}\n{fence}\n\n",
         language(path),

@@ -1,5 +1,8 @@
 //! Paths: what a file's place in a project says about it.
 
+#[cfg(test)]
+mod tests;
+
 use super::words::subwords;
 
 /// What a file is, by its path.
@@ -100,11 +103,7 @@ pub(super) fn sort_of(path: &str) -> Sort {
     let extension = extension(name).unwrap_or_default();
     let is_lock = extension == "lock" || name.ends_with("-lock.json") || name == "go.sum";
     let is_made = name.contains(".min.") || name.contains(".pb.") || name.contains("_generated");
-    if is_lock
-        || is_made
-        || name.ends_with(".map")
-        || parts.iter().any(|part| FOREIGN.contains(part))
-    {
+    if is_lock || is_made || extension == "map" || parts.iter().any(|part| FOREIGN.contains(part)) {
         return Sort::Foreign;
     }
     let stem_words = subwords(file_stem(name));
@@ -115,9 +114,10 @@ pub(super) fn sort_of(path: &str) -> Sort {
             .any(|word| matches!(word.as_str(), "test" | "tests" | "spec"))
         || path.ends_with("Test.java")
         || path.ends_with("Tests.cs");
+    let is_legal = matches!(name, "license" | "copying" | "notice" | "authors");
     if is_test {
         Sort::Test
-    } else if DOCUMENTS.contains(&extension) {
+    } else if DOCUMENTS.contains(&extension) || is_legal {
         Sort::Document
     } else if CONFIGS.contains(&extension) {
         Sort::Config
@@ -170,49 +170,4 @@ pub(super) fn as_glob(path: &str) -> String {
         }
     }
     glob
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_tells_what_a_file_is() {
-        for (path, sort) in [
-            ("src/main.rs", Sort::Source),
-            ("crates/a/tests/it/b.rs", Sort::Test),
-            ("pkg/thing_test.go", Sort::Test),
-            ("web/app.spec.ts", Sort::Test),
-            ("src/LatestNews.java", Sort::Source),
-            ("src/UserServiceTest.java", Sort::Test),
-            ("README.md", Sort::Document),
-            ("config/app.toml", Sort::Config),
-            ("Cargo.lock", Sort::Foreign),
-            ("web/dist/x.js", Sort::Foreign),
-            ("lib/jquery.min.js", Sort::Foreign),
-            ("", Sort::Source),
-        ] {
-            assert_eq!(sort_of(path), sort, "{path}");
-        }
-    }
-
-    #[test]
-    fn words_are_not_taken_for_paths() {
-        for (token, expected) in [
-            ("src/main.rs", true),
-            ("main.rs", true),
-            ("crates/kernel/src", true),
-            ("/etc/passwd", true),
-            ("and/or", false),
-            ("e.g", false),
-            ("3.14", false),
-            (".rs", false),
-            ("https://x.dev/a.js", false),
-            ("std::fs", false),
-            ("//", false),
-            ("", false),
-        ] {
-            assert_eq!(is_path(token), expected, "{token}");
-        }
-    }
 }

@@ -7,13 +7,13 @@ use attache_kernel::tool_name::BuiltinTool;
 use serde_json::json;
 
 use super::{
-    Wanted,
+    Wanted, absent,
     briefing::{Briefing, Tools},
     concept::{Concept, Kind},
     evidence::Evidence,
     inquiry::Inquiry,
     overview,
-    paths::{Sort, as_glob, sort_of},
+    paths::{Sort, as_glob},
     ranking::{Ranked, homes, ranked},
     words::{is_weak, subwords},
 };
@@ -50,7 +50,13 @@ pub(super) fn next(
         1 if found_nothing(inquiry, evidence) => {
             ("Nothing yet: looking for the nearest names.".to_owned(), nearest(tools, inquiry))
         }
-        1 => ("Looking into the likeliest files.".to_owned(), look(tools, inquiry, evidence)),
+        1 => {
+            let mut wanted = look(tools, inquiry, evidence);
+            if absent::missing(inquiry, evidence, &ranked(inquiry, evidence)).is_total {
+                wanted.extend(nearest(tools, inquiry));
+            }
+            ("Looking into the likeliest files.".to_owned(), wanted)
+        }
         2 => ("Reading the places found.".to_owned(), places(tools, inquiry, evidence)),
         _ => (String::new(), Vec::new()),
     }
@@ -200,12 +206,12 @@ fn mentions(inquiry: &Inquiry, evidence: &Evidence<'_>) -> Vec<String> {
         .filter(|(_, concept)| concept.is_strong())
         .map(|(_, concept)| concept.pattern())
         .collect();
-    if !strong.is_empty() {
-        return strong;
-    }
     let mut words = found;
+    words.retain(|(_, concept)| !concept.is_strong());
     words.sort_by_key(|(files, concept)| (concept.kind, *files));
-    words.iter().take(2).map(|(_, concept)| concept.pattern()).collect()
+    let rarest = words.iter().take(if strong.is_empty() { 2 } else { 1 });
+    let rarest = rarest.filter(|(files, _)| strong.is_empty() || *files < 50);
+    strong.iter().cloned().chain(rarest.map(|(_, concept)| concept.pattern())).collect()
 }
 
 /// Files that the task names and that lie elsewhere than it says.
@@ -254,7 +260,7 @@ fn places(tools: Tools<'_>, inquiry: &Inquiry, evidence: &Evidence<'_>) -> Vec<W
             wanted.push((BuiltinTool::ReadFile, json!({"path": top.path, "limit": 8})));
         }
     }
-    let names = used_names(homes);
+    let names = used_names(&homes);
     if !names.is_empty() {
         let outside = homes.iter().map(|file| format!("!{}", as_glob(file.path)));
         let outside = outside.collect::<Vec<_>>().join(",");
@@ -265,11 +271,15 @@ fn places(tools: Tools<'_>, inquiry: &Inquiry, evidence: &Evidence<'_>) -> Vec<W
 }
 
 /// Patterns for uses of what the likeliest files define.
-fn used_names(homes: &[Ranked<'_>]) -> Vec<String> {
+fn used_names(homes: &[&Ranked<'_>]) -> Vec<String> {
     let mut patterns: Vec<String> = Vec::new();
-    for file in homes.iter().filter(|file| sort_of(file.path) != Sort::Document).take(3) {
+    let top = homes.first().map_or("", |top| top.path);
+    for file in homes.iter().filter(|file| file.sort != Sort::Document).take(3) {
         for found in file.definitions.iter().take(4) {
             let words = subwords(found.name);
+            if words.len() < 2 && file.path != top {
+                continue;
+            }
             let name = regex_syntax::escape(found.name);
             let is_function = matches!(found.keyword, "fn" | "def" | "func" | "function" | "fun");
             let pattern = match words.as_slice() {

@@ -37,14 +37,20 @@ pub(super) struct Defined<'a> {
     pub(super) keyword: &'a str,
     pub(super) text: &'a str,
     pub(super) fit: f64,
+    /// Whether it is only declared here, and written elsewhere.
+    pub(super) is_declared: bool,
 }
 
 /// The files that are the answer: the likeliest one, and those not far behind it.
-pub(super) fn homes<'f, 'a>(files: &'f [Ranked<'a>]) -> &'f [Ranked<'a>] {
-    let Some(top) = files.first() else { return &[] };
-    let near = |file: &&Ranked<'_>| file.score >= top.score * 0.3 && file.sort <= top.sort;
-    let end = files.iter().take(MOST_HOMES).take_while(near).count();
-    files.get(..end).unwrap_or(files)
+pub(super) fn homes<'f, 'a>(files: &'f [Ranked<'a>]) -> Vec<&'f Ranked<'a>> {
+    let Some(top) = files.first() else { return Vec::new() };
+    let near = |file: &&Ranked<'_>| {
+        let is_only_declared = file.definitions.iter().all(|found| found.is_declared);
+        file.score >= top.score * 0.3
+            && file.sort <= top.sort
+            && (file.path == top.path || file.is_named || !is_only_declared)
+    };
+    files.iter().take(2 * MOST_HOMES).filter(near).take(MOST_HOMES).collect()
 }
 
 /// All files there is evidence of, the likeliest first.
@@ -111,7 +117,9 @@ fn definitions<'a>(
         let words = subwords(definition.name);
         let weigh = |(index, concept): (usize, &Concept)| {
             let fit = concept.fit(&words);
-            (fit, fit * concept.weight() * rarity.get(index).copied().unwrap_or(1.0).max(1.0))
+            let exact = if concept.is_spelled(&words) { 1.3 } else { 1.0 };
+            let rare = rarity.get(index).copied().unwrap_or(1.0).max(1.0);
+            (fit, fit * concept.weight() * rare * exact)
         };
         let (fit, mut worth) = inquiry
             .concepts
@@ -119,16 +127,17 @@ fn definitions<'a>(
             .enumerate()
             .map(weigh)
             .fold((0.0, 0.0), |(fit, sum), (more, worth)| (f64::max(fit, more), sum + worth));
-        // A line that only brings a module in tells where it is, no more.
-        if definition.keyword == "mod" && text.trim_end().ends_with(';') {
+        let is_declared = definition.keyword == "mod" && text.trim_end().ends_with(';');
+        if is_declared {
             worth *= 0.2;
         }
         if definition.is_public {
-            worth *= 1.3;
+            worth *= 1.6;
         }
         if worth > 0.0 {
             let (name, keyword) = (definition.name, definition.keyword);
-            found.push((Defined { line: *line, name, keyword, text, fit }, worth * 1.5));
+            let defined = Defined { line: *line, name, keyword, text, fit, is_declared };
+            found.push((defined, worth * 1.5));
         }
     }
     found.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.line.cmp(&right.0.line)));

@@ -3,28 +3,23 @@
 //! The first line answers as far as a search can; whatever it says is a line that was seen. It always
 //! says that no language model was used.
 
-mod absent;
-mod snippets;
-
 use super::{
+    absent,
     briefing::Briefing,
     concept::{Concept, Kind},
     definitions::definition_in,
-    evidence::Evidence,
+    evidence::{Evidence, Lines},
     inquiry::Inquiry,
     overview,
-    paths::{Sort, file_stem},
+    paths::{Sort, file_stem, sort_of},
     plan::is_overview,
     ranking::{Ranked, homes, ranked},
+    snippets, uses,
     words::subwords,
 };
-pub(super) use snippets::fence;
 
-/// So many lines are listed as uses, and so many of one file.
-const MOST_USES: usize = 12;
-const MOST_USES_OF_A_FILE: usize = 2;
 /// So many definitions of a file are named, and so many of a file that was asked for.
-const MOST_NAMED: usize = 4;
+pub(super) const MOST_NAMED: usize = 4;
 const MOST_OUTLINED: usize = 30;
 
 /// What the search found.
@@ -77,14 +72,14 @@ impl Report {
         let asked_for = self.named_files(inquiry, evidence);
         let missing = absent::missing(inquiry, evidence, &files);
         if missing.is_total && !asked_for {
-            self.absent(&missing, evidence, &files);
+            self.absent(&missing, inquiry, evidence, &files);
             return;
         }
         let files: Vec<Ranked<'_>> = files
             .into_iter()
             .filter(|file| !asked_for || !inquiry.paths.iter().any(|path| path == file.path))
             .collect();
-        let homes = homes(&files);
+        let homes = &homes(&files);
         if !asked_for {
             self.headline = headline(inquiry, homes);
         }
@@ -132,7 +127,13 @@ impl Report {
         any
     }
 
-    fn absent(&mut self, missing: &absent::Missing, evidence: &Evidence<'_>, files: &[Ranked<'_>]) {
+    fn absent(
+        &mut self,
+        missing: &absent::Missing,
+        inquiry: &Inquiry,
+        evidence: &Evidence<'_>,
+        files: &[Ranked<'_>],
+    ) {
         let labels = missing.labels.join(", ");
         self.headline =
             format!("Nothing was found for {labels}: no file has it in its name or text.");
@@ -149,9 +150,9 @@ impl Report {
                 "Of the question's words only {found} was found, likeliest in:"
             ));
             for file in partly {
-                let known = evidence.lines.get(file.path).and_then(|lines| lines.first_key_value());
+                let known = mention(evidence.lines.get(file.path), inquiry);
                 let place = file.definitions.first().map(|best| (best.line, best.text));
-                match place.or(known.map(|(line, text)| (*line, *text))) {
+                match place.or(known) {
                     Some((line, text)) => self.item(file.path, line, text),
                     None => self.markdown.push_str(&format_path(file.path)),
                 }
@@ -160,20 +161,15 @@ impl Report {
         }
     }
 
-    fn places(&mut self, homes: &[Ranked<'_>], inquiry: &Inquiry, evidence: &Evidence<'_>) {
+    fn places(&mut self, homes: &[&Ranked<'_>], inquiry: &Inquiry, evidence: &Evidence<'_>) {
         self.markdown.push_str("## Where\n\n");
         for file in homes {
-            let empty = super::evidence::Lines::new();
+            let empty = Lines::new();
             let lines = evidence.lines.get(file.path).unwrap_or(&empty);
             let best = file.definitions.first().map(|best| (best.line, best.text));
-            let mention = || {
-                let mentions = |(_, text): &(&usize, &&str)| {
-                    inquiry.concepts.iter().any(|concept| concept.is_in(text))
-                };
-                lines.iter().find(mentions).map(|(line, text)| (*line, *text))
-            };
             let first = || lines.iter().next().map(|(line, text)| (*line, *text));
-            let Some((line, text)) = best.or_else(mention).or_else(first) else {
+            let Some((line, text)) = best.or_else(|| mention(Some(lines), inquiry)).or_else(first)
+            else {
                 self.markdown.push_str(&format_path(file.path));
                 continue;
             };
@@ -192,34 +188,21 @@ impl Report {
             self.findings.push(Finding { path: file.path.to_owned(), line, text });
         }
         self.markdown.push('\n');
+        let parts = parts(homes, evidence);
+        if !parts.is_empty() {
+            self.paragraph(&format!("Parts of it: {}.", parts.join(", ")));
+        }
     }
 
     /// Lines outside the likeliest files that use what they define, or mention it.
     fn uses(
         &mut self,
         files: &[Ranked<'_>],
-        homes: &[Ranked<'_>],
+        homes: &[&Ranked<'_>],
         inquiry: &Inquiry,
         evidence: &Evidence<'_>,
     ) {
-        let names: Vec<&str> = homes
-            .iter()
-            .flat_map(|file| file.definitions.iter().take(MOST_NAMED))
-            .map(|found| found.name)
-            .collect();
-        let mut uses: Vec<Use<'_>> = Vec::new();
-        for file in files.iter().filter(|file| !homes.iter().any(|home| home.path == file.path)) {
-            let lines = evidence.lines.get(file.path).into_iter().flatten();
-            let mut of_file: Vec<Use<'_>> = lines
-                .map(|(line, text)| Use::of(file, *line, text, inquiry, &names))
-                .filter(|used| used.worth > 0)
-                .collect();
-            of_file.sort_by_key(|used| (std::cmp::Reverse(used.worth), used.line));
-            of_file.truncate(MOST_USES_OF_A_FILE);
-            uses.extend(of_file);
-        }
-        uses.sort_by_key(|used| (used.sort, std::cmp::Reverse(used.worth)));
-        uses.truncate(MOST_USES);
+        let uses = uses::of(files, homes, inquiry, evidence);
         if uses.is_empty() {
             if inquiry.wants.callers {
                 self.paragraph("## Used by\n\nNo line outside these files uses it, as far as the search tells.");
@@ -261,11 +244,12 @@ impl Report {
     }
 
     fn disclaim(&mut self, briefing: &Briefing<'_>) {
-        self.markdown.push_str(&format!(
+        let sentence = format!(
             "This is a search report: no language model was used. The instructions of `{}` were not \
              followed, and nothing here was understood, only found.",
             briefing.agent
-        ));
+        );
+        self.markdown.push_str(&sentence);
     }
 
     fn paragraph(&mut self, text: &str) {
@@ -275,61 +259,38 @@ impl Report {
 
     fn item(&mut self, path: &str, line: usize, text: &str) {
         let shown = snippets::inline(text);
-        self.markdown.push_str(&format!("- `{path}:{line}` `{shown}`\n"));
+        let item = format!("- `{path}:{line}` `{shown}`\n");
+        self.markdown.push_str(&item);
         let text = text.trim().to_owned();
         self.findings.push(Finding { path: path.to_owned(), line, text });
     }
+}
+
+/// The first line that has something of what is looked for, what tells most before what tells less.
+fn mention<'a>(lines: Option<&Lines<'a>>, inquiry: &Inquiry) -> Option<(usize, &'a str)> {
+    inquiry.concepts.iter().find_map(|concept| {
+        let mut lines = lines?.iter().map(|(line, text)| (*line, *text));
+        lines.find(|(_, text)| concept.is_in(text))
+    })
 }
 
 fn format_path(path: &str) -> String {
     format!("- `{path}`\n")
 }
 
-/// A line that uses or mentions something.
-struct Use<'a> {
-    path: &'a str,
-    sort: Sort,
-    line: usize,
-    text: &'a str,
-    /// 4 a call, 3 a use of a name, 2 a mention of the subject, 1 one in prose.
-    worth: u8,
-}
-
-impl<'a> Use<'a> {
-    fn of(
-        file: &Ranked<'a>,
-        line: usize,
-        text: &'a str,
-        inquiry: &Inquiry,
-        names: &[&str],
-    ) -> Self {
-        let used = names.iter().find(|name| has_name(text, name));
-        let is_prose = ["//", "#", "*", "/*", "--", "\"\"\""]
-            .iter()
-            .any(|mark| text.trim_start().starts_with(mark))
-            || file.sort == Sort::Document;
-        let mentions =
-            || inquiry.concepts.iter().any(|concept| concept.is_strong() && concept.is_in(text));
-        let worth = match used {
-            Some(_) if is_prose => 1,
-            Some(name) if text.contains(&format!("{name}(")) => 4,
-            Some(_) => 3,
-            None if !mentions() => 0,
-            None if is_prose => 1,
-            None => 2,
-        };
-        Self { path: file.path, sort: file.sort, line, text, worth }
-    }
-}
-
-/// Whether a line has a name as a whole.
-fn has_name(text: &str, name: &str) -> bool {
-    let inner = |letter: char| letter.is_alphanumeric() || letter == '_';
-    text.match_indices(name).any(|(at, _)| {
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let after = text.get(at + name.len()..).and_then(|after| after.chars().next());
-        !before.is_some_and(|letter| inner(letter) || letter == '.') && !after.is_some_and(inner)
-    })
+/// Other files in the folder of the likeliest file's own name, tests left out.
+fn parts(homes: &[&Ranked<'_>], evidence: &Evidence<'_>) -> Vec<String> {
+    let Some(top) = homes.first() else { return Vec::new() };
+    let folder = match top.path.rsplit_once('.') {
+        Some((stem, _)) => format!("{stem}/"),
+        None => return Vec::new(),
+    };
+    let is_new = |path: &&&str| {
+        path.starts_with(&folder)
+            && sort_of(path) == Sort::Source
+            && !homes.iter().any(|home| home.path == **path)
+    };
+    evidence.names.iter().filter(is_new).take(8).map(|path| format!("`{path}`")).collect()
 }
 
 fn is_asked_for(path: &str, inquiry: &Inquiry) -> bool {
@@ -338,7 +299,7 @@ fn is_asked_for(path: &str, inquiry: &Inquiry) -> bool {
 }
 
 /// The answer in one sentence.
-fn headline(inquiry: &Inquiry, homes: &[Ranked<'_>]) -> String {
+fn headline(inquiry: &Inquiry, homes: &[&Ranked<'_>]) -> String {
     let Some(top) = homes.first() else {
         return "Nothing was found.".to_owned();
     };

@@ -1,6 +1,6 @@
 //! Snippets: lines of source, short enough for a report and fenced so that nothing leaks out.
 
-use super::super::{evidence::Lines, paths::language};
+use super::{evidence::Lines, paths::language};
 
 /// So many lines around a place are shown.
 const BEFORE: usize = 3;
@@ -14,12 +14,20 @@ const WIDEST_INLINE: usize = 110;
 /// The lines around a place, as far as they were seen.
 pub(super) fn around(path: &str, lines: &Lines<'_>, place: usize) -> String {
     let mut from = place;
-    while from > 1 && place - from < BEFORE && lines.contains_key(&(from - 1)) {
+    let leads_up = |line: &usize| lines.get(line).is_some_and(|text| is_about(text));
+    while from > 1 && place - from < BEFORE && leads_up(&(from - 1)) {
         from -= 1;
     }
     let seen = (from..).map_while(|line| lines.get(&line).copied());
     let shown: Vec<&str> = seen.take(place - from + AFTER).collect();
     block(path, &shown, "  ")
+}
+
+/// Whether a line is about the one after it.
+fn is_about(text: &str) -> bool {
+    ["//", "#", "@", "/*", "*", "--", "template"]
+        .iter()
+        .any(|mark| text.trim_start().starts_with(mark))
 }
 
 /// The beginning of a file.
@@ -49,7 +57,7 @@ fn block(path: &str, lines: &[&str], indent: &str) -> String {
 }
 
 /// A fence longer than any in the text.
-pub(in super::super) fn fence(text: &str) -> String {
+pub(super) fn fence(text: &str) -> String {
     let longest = text.lines().map(|line| {
         let line = line.trim_start();
         line.len() - line.trim_start_matches('`').len()

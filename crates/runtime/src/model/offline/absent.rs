@@ -4,17 +4,20 @@ use std::collections::BTreeSet;
 
 use attache_kernel::id::nearest as nearest_to;
 
-use super::super::{
+use super::{
     concept::{Concept, Kind},
     evidence::Evidence,
     inquiry::Inquiry,
-    paths::file_stem,
+    paths::{Sort, file_stem, sort_of},
     ranking::Ranked,
     words::{is_stop, stem, subwords},
 };
 
 /// So many near names are given.
 const MOST_NEAR: usize = 6;
+
+/// What was meant to be found as it was written.
+const NAMED: &[Kind] = &[Kind::Literal, Kind::Identifier];
 
 /// What is not there.
 #[derive(Debug, Default)]
@@ -26,6 +29,8 @@ pub(super) struct Missing {
     /// Whether the question as such is unanswered.
     pub(super) is_total: bool,
     words: Vec<String>,
+    /// All words of the question.
+    asked: BTreeSet<String>,
 }
 
 /// What of a question is not there.
@@ -55,7 +60,6 @@ pub(super) fn missing(inquiry: &Inquiry, evidence: &Evidence<'_>, files: &[Ranke
             .filter(|(concept, found)| kinds.contains(&concept.kind) && *found == wanted)
             .count()
     };
-    const NAMED: &[Kind] = &[Kind::Literal, Kind::Identifier];
     let (named, unnamed) = (count(NAMED, true), count(NAMED, false));
     let (words, unfound) = (count(&[Kind::Word], true), count(&[Kind::Word], false));
     let is_total = if named + unnamed > 0 {
@@ -85,7 +89,10 @@ pub(super) fn missing(inquiry: &Inquiry, evidence: &Evidence<'_>, files: &[Ranke
             .chain(inquiry.paths.iter().map(|path| format!("`{path}`")))
             .collect();
     }
-    Missing { labels, found: shown(true), is_total, words: words.collect() }
+    let all = inquiry.concepts.iter().map(|concept| concept.label.to_lowercase());
+    let asked =
+        all.flat_map(|label| label.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+    Missing { labels, found: shown(true), is_total, words: words.collect(), asked: asked.collect() }
 }
 
 /// Names that are like what was looked for, the likest first.
@@ -103,10 +110,14 @@ pub(super) fn nearest(missing: &Missing, evidence: &Evidence<'_>) -> Vec<String>
             names.extend(entry(line).and_then(|end| trimmed.get(..end)).map(file_stem));
         }
     }
-    for line in evidence.lines.values().flat_map(|lines| lines.values()) {
+    let source = evidence.lines.iter().filter(|(path, _)| sort_of(path) < Sort::Document);
+    for line in source.flat_map(|(_, lines)| lines.values()) {
         names.extend(line.split(|letter: char| !letter.is_alphanumeric() && letter != '_'));
     }
-    names.retain(|name| name.chars().count() > 3 && !is_stop(&name.to_lowercase()));
+    names.retain(|name| {
+        let lower = name.to_lowercase();
+        lower.chars().count() > 3 && !is_stop(&lower) && !missing.asked.contains(&lower)
+    });
     let mut near: Vec<String> = Vec::new();
     for word in &missing.words {
         let mut left: Vec<&str> = names.iter().copied().collect();
