@@ -1,0 +1,447 @@
+//! The one loop: what it does with models that hang, fail and drip, tools that are slow or forbidden,
+//! clocks, cancellation and journals. Time is paused: no test waits.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use attache_kernel::{
+    definition::Definition,
+    event::{Event, activity::EventType},
+    id::{AgentName, RunId, SessionId},
+    model_choice::ChosenBy,
+    outcome::{ModelUsed, Outcome, RecoveredFrom, Status},
+    run::{
+        Run,
+        assignment::{
+            Assignment, Effect, Environment, Finish, ModelLimits, RunRequest, SessionSource,
+            SubAgentSource, ToolSpec,
+        },
+    },
+    tool_filter::ToolSet,
+    tool_name::{BuiltinTool, ToolName},
+    transcript::{Entry, Header, Line, fold},
+};
+use attache_runtime::{
+    artifacts::Artifacts,
+    events::{Publisher, Watching},
+    executor::{Execution, Patience, drive},
+    journal::{Appending, Journal, JournalError},
+    model::{Chunk, Model},
+    tool::{Tool, ToolContext, ToolFuture, ToolOutput},
+    workspace::Workspace,
+};
+use attache_testkit::scripted_model::{
+    ScriptedModel, calls, completes, fails_for_now, hangs, says,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::Barrier;
+use tokio_util::sync::CancellationToken;
+
+/// Keeps the entries, and says so before anyone sees them.
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    entries: Arc<Mutex<Vec<Entry>>>,
+    full_after: Option<usize>,
+}
+
+impl Journal for Kept {
+    fn append<'a>(&'a mut self, entry: &'a Entry) -> Appending<'a> {
+        let mut entries = self.entries.lock().unwrap();
+        let written = if self.full_after.is_some_and(|most| entries.len() >= most) {
+            Err(JournalError("no space left".into()))
+        } else {
+            entries.push(entry.clone());
+            Ok(())
+        };
+        Box::pin(std::future::ready(written))
+    }
+
+    fn turn_ended(&mut self) -> Appending<'_> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// A tool that does what a closure says.
+struct Doing {
+    spec: ToolSpec,
+    work: Box<dyn Fn(Value, ToolContext) -> ToolFuture<'static> + Send + Sync>,
+}
+
+impl std::fmt::Debug for Doing {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Doing")
+    }
+}
+
+impl Tool for Doing {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+        (self.work)(arguments, context.clone())
+    }
+}
+
+fn tool(
+    builtin: BuiltinTool,
+    effect: Effect,
+    work: impl Fn(Value, ToolContext) -> ToolFuture<'static> + Send + Sync + 'static,
+) -> Arc<dyn Tool> {
+    let spec = ToolSpec {
+        name: builtin.into(),
+        description: "Does it.".to_owned(),
+        parameters: json!({"type": "object"}),
+        effect,
+    };
+    Arc::new(Doing { spec, work: Box::new(work) })
+}
+
+struct World {
+    folder: TempDir,
+    tools: Vec<Arc<dyn Tool>>,
+    cancel: CancellationToken,
+    journal: Kept,
+    events: Publisher,
+    definition: Definition,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut definition = Definition::named(AgentName::new("tester"));
+        definition.prompt_config.system_prompt = Some("You test.".to_owned());
+        Self {
+            folder: TempDir::new().unwrap(),
+            tools: Vec::new(),
+            cancel: CancellationToken::new(),
+            journal: Kept::default(),
+            events: Publisher::default(),
+            definition,
+        }
+    }
+
+    fn with(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    fn header(&self) -> Header {
+        Header::new("then", self.assignment())
+    }
+
+    fn assignment(&self) -> Assignment {
+        Assignment {
+            agent_id: RunId::new("agent-1"),
+            session_id: SessionId::new("session"),
+            parent_id: None,
+            resumed_from: None,
+            source: SessionSource::SubAgent(SubAgentSource::of(&self.definition.agent_type)),
+            depth: 1,
+            definition: Arc::new(self.definition.clone()),
+            finish: Finish::CompleteTask,
+            task: "test it".to_owned(),
+            description: None,
+            inputs: serde_json::Map::new(),
+            environment: Environment::default(),
+            model: ModelUsed {
+                id: "scripted".to_owned(),
+                provider: "test".to_owned(),
+                chosen_by: ChosenBy::Call,
+            },
+            model_limits: ModelLimits::default(),
+            tools: self.tools.iter().map(|tool| tool.spec().clone()).collect(),
+            withheld_tools: Vec::new(),
+        }
+    }
+
+    async fn run(&self, model: Arc<dyn Model>) -> Result<(Run, Outcome), JournalError> {
+        let names = self.tools.iter().map(|tool| tool.spec().name.clone());
+        let guard = Arc::new(ToolSet::of_host(names));
+        let request = RunRequest { assignment: self.assignment(), fork: None, guard };
+        let (run, opening) = Run::new(request).unwrap();
+        let tools: BTreeMap<ToolName, Arc<dyn Tool>> =
+            self.tools.iter().map(|tool| (tool.spec().name.clone(), Arc::clone(tool))).collect();
+        drive(Execution {
+            run,
+            opening,
+            next_seq: 1,
+            model,
+            tools,
+            context: ToolContext {
+                workspace: Arc::new(Workspace::new(self.folder.path()).unwrap()),
+                cancel: self.cancel.clone(),
+                artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
+            },
+            journal: Box::new(self.journal.clone()),
+            events: self.events.clone(),
+            patience: Patience::default(),
+        })
+        .await
+    }
+
+    async fn outcome(&self, model: ScriptedModel) -> Outcome {
+        self.run(Arc::new(model)).await.unwrap().1
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        self.journal.entries.lock().unwrap().clone()
+    }
+}
+
+fn shown(mut watching: Watching) -> Vec<EventType> {
+    let mut shown = Vec::new();
+    while let Ok(event) = watching.try_recv() {
+        shown.push(event.event_type);
+    }
+    shown
+}
+
+fn quick(text: &'static str) -> Arc<dyn Tool> {
+    tool(BuiltinTool::ReadFile, Effect::ReadOnly, move |_, _| {
+        Box::pin(std::future::ready(ToolOutput::text(text)))
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_task_to_result_everything_is_journalled_then_shown() {
+    let world = World::new().with(quick("forty-two"));
+    let watching = world.events.watch();
+    let model = ScriptedModel::new([
+        calls("read_file", &json!({"path": "a"})).then_says("looking"),
+        completes("it is 42"),
+    ]);
+    let (run, outcome) = world.run(Arc::new(model)).await.unwrap();
+    assert_eq!((outcome.ending.status, outcome.ending.result.as_str()), (Status::Goal, "it is 42"));
+    assert_eq!((outcome.turns_used, outcome.tool_uses), (2, 1));
+    let entries = world.entries();
+    assert!(entries.iter().map(|entry| entry.seq).is_sorted_by(|one, next| one < next));
+    assert!(matches!(entries[0].event, Event::Opened { .. }));
+    assert!(matches!(entries.last().unwrap().event, Event::Ended { .. }));
+    let shown = shown(watching);
+    assert_eq!(
+        (shown.first(), shown.last()),
+        (Some(&EventType::Started), Some(&EventType::Completed))
+    );
+    // What lies in the journal is the run.
+    let header = Line::Header(Box::new(world.header()));
+    let lines = std::iter::once(header).chain(entries.into_iter().map(Line::Event));
+    assert_eq!(fold(lines).unwrap(), run);
+}
+
+#[tokio::test(start_paused = true)]
+async fn read_only_calls_run_side_by_side() {
+    let barrier = Arc::new(Barrier::new(3));
+    let meeting = Arc::clone(&barrier);
+    // Each call waits for the two others: one after another they would never return.
+    let world = World::new().with(tool(BuiltinTool::ReadFile, Effect::ReadOnly, move |_, _| {
+        let meeting = Arc::clone(&meeting);
+        Box::pin(async move {
+            meeting.wait().await;
+            ToolOutput::text("met")
+        })
+    }));
+    let turn = calls("read_file", &json!({"path": "a"}))
+        .then_calls("read_file", &json!({"path": "b"}))
+        .then_calls("read_file", &json!({"path": "c"}));
+    let outcome = world.outcome(ScriptedModel::new([turn, completes("done")])).await;
+    assert_eq!((outcome.ending.status, outcome.tool_uses), (Status::Goal, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn mutating_calls_run_one_after_another_in_order() {
+    let under_way = Arc::new(AtomicUsize::new(0));
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let (counter, seen) = (Arc::clone(&under_way), Arc::clone(&order));
+    let world =
+        World::new().with(tool(BuiltinTool::WriteFile, Effect::Mutating, move |arguments, _| {
+            let (counter, seen) = (Arc::clone(&counter), Arc::clone(&seen));
+            Box::pin(async move {
+                assert_eq!(counter.fetch_add(1, Ordering::SeqCst), 0, "two writes at once");
+                tokio::task::yield_now().await;
+                counter.fetch_sub(1, Ordering::SeqCst);
+                seen.lock().unwrap().push(arguments["n"].as_i64().unwrap());
+                ToolOutput::text("written")
+            })
+        }));
+    let turn = calls("write_file", &json!({"n": 1}))
+        .then_calls("write_file", &json!({"n": 2}))
+        .then_calls("write_file", &json!({"n": 3}));
+    world.outcome(ScriptedModel::new([turn, completes("done")])).await;
+    assert_eq!(*order.lock().unwrap(), [1, 2, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_takes_too_long_is_stopped_and_the_model_is_told() {
+    let world = World::new().with(tool(BuiltinTool::ReadFile, Effect::ReadOnly, |_, _| {
+        Box::pin(std::future::pending())
+    }));
+    let model = Arc::new(ScriptedModel::new([
+        calls("read_file", &json!({"path": "a"})),
+        completes("gave up"),
+    ]));
+    let (_, outcome) = world.run(Arc::clone(&model) as Arc<dyn Model>).await.unwrap();
+    assert_eq!(outcome.ending.status, Status::Goal);
+    let told = format!("{:?}", model.requests()[1].messages);
+    assert!(told.contains("did not finish within 120 s"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_model_is_called_again_and_its_silence_is_told() {
+    let world = World::new();
+    let watching = world.events.watch();
+    let outcome = world.outcome(ScriptedModel::new([hangs(), completes("at last")])).await;
+    assert_eq!(outcome.ending.status, Status::Goal);
+    assert!(shown(watching).contains(&EventType::Retry));
+    let told = world.entries().iter().any(|entry| {
+        matches!(&entry.event, Event::Retrying { reason, .. } if reason.contains("nothing for 90 s"))
+    });
+    assert!(told);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_that_pass_are_tried_again_and_lasting_ones_end_the_run() {
+    let mut world = World::new();
+    let turns = [fails_for_now("529"), fails_for_now("reset"), completes("third time")];
+    assert_eq!(world.outcome(ScriptedModel::new(turns)).await.ending.status, Status::Goal);
+    world.journal = Kept::default();
+    let many = std::iter::repeat_with(|| fails_for_now("overloaded")).take(20);
+    let ending = world.outcome(ScriptedModel::new(many)).await.ending;
+    assert_eq!(ending.status, Status::Error);
+    assert!(ending.error.unwrap().contains("overloaded"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_up_while_the_model_hangs_leads_to_a_last_chance() {
+    let mut world = World::new();
+    world.definition.run_config.max_time_seconds = 30;
+    let watching = world.events.watch();
+    let outcome = world.outcome(ScriptedModel::new([hangs(), completes("in time")])).await;
+    assert_eq!(outcome.ending.status, Status::Goal);
+    assert_eq!(outcome.ending.recovered_from, Some(RecoveredFrom::Timeout));
+    assert!(shown(watching).contains(&EventType::GracePeriodStart));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_never_answers_ends_with_its_limits_and_keeps_what_was_said() {
+    let mut world = World::new();
+    world.definition.run_config.max_time_seconds = 30;
+    world.definition.run_config.grace_period_seconds = 10;
+    let half =
+        says("so far I know").in_chunks([Chunk::Text("so far I know".to_owned())]).then_hangs();
+    let began = tokio::time::Instant::now();
+    let outcome = world.outcome(ScriptedModel::new([half, hangs(), hangs()])).await;
+    assert_eq!((outcome.ending.status, outcome.ending.partial), (Status::Timeout, true));
+    assert_eq!(outcome.ending.result, "so far I know");
+    assert_eq!(began.elapsed(), Duration::from_secs(40));
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_up_while_a_tool_runs_stops_it() {
+    let stopped = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&stopped);
+    let mut world =
+        World::new().with(tool(BuiltinTool::ReadFile, Effect::ReadOnly, move |_, context| {
+            let count = Arc::clone(&count);
+            Box::pin(async move {
+                // What outlives the call sees its token.
+                tokio::spawn(async move {
+                    context.cancel.cancelled().await;
+                    count.fetch_add(1, Ordering::SeqCst);
+                });
+                std::future::pending().await
+            })
+        }));
+    world.definition.run_config.max_time_seconds = 30;
+    let turns = [calls("read_file", &json!({"path": "a"})), completes("enough")];
+    let outcome = world.outcome(ScriptedModel::new(turns)).await;
+    assert_eq!(outcome.ending.recovered_from, Some(RecoveredFrom::Timeout));
+    tokio::task::yield_now().await;
+    assert_eq!(stopped.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_ends_a_run_at_once_wherever_it_is() {
+    for turns in [
+        vec![hangs()],
+        vec![says("half").in_chunks([Chunk::Text("half".to_owned())]).then_hangs()],
+        vec![calls("read_file", &json!({"path": "a"}))],
+        vec![fails_for_now("again")],
+    ] {
+        let world = World::new().with(tool(BuiltinTool::ReadFile, Effect::ReadOnly, |_, _| {
+            Box::pin(std::future::pending())
+        }));
+        let cancel = world.cancel.clone();
+        let (outcome, ()) = tokio::join!(world.outcome(ScriptedModel::new(turns)), async {
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+            cancel.cancel();
+        });
+        assert_eq!(outcome.ending.status, Status::Aborted);
+        assert!(matches!(world.entries().last().unwrap().event, Event::Ended { .. }));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pieces_of_text_are_shown_and_not_journalled() {
+    let world = World::new();
+    let watching = world.events.watch();
+    let turn = completes("x").in_chunks([
+        Chunk::Text("a".to_owned()),
+        Chunk::Thought("b".to_owned()),
+        Chunk::Alive,
+        Chunk::Text("c".to_owned()),
+    ]);
+    world.outcome(ScriptedModel::new([turn])).await;
+    let shown = shown(watching);
+    assert_eq!(shown.iter().filter(|kind| **kind == EventType::TextChunk).count(), 2);
+    assert_eq!(shown.iter().filter(|kind| **kind == EventType::ThoughtChunk).count(), 1);
+    assert!(world.entries().iter().all(|entry| entry.event.is_recorded()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_that_is_full_stops_the_run_and_shows_nothing_more() {
+    for most in 0..6 {
+        let mut world = World::new().with(quick("x"));
+        world.journal.full_after = Some(most);
+        let watching = world.events.watch();
+        let turns = [calls("read_file", &json!({"path": "a"})), completes("done")];
+        let error = world.run(Arc::new(ScriptedModel::new(turns))).await.unwrap_err();
+        assert!(error.to_string().contains("no space left"));
+        assert!(shown(watching).len() <= most, "nobody saw what was not written");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_nobody_gave_is_answered_and_the_run_goes_on() {
+    let world = World::new();
+    let model = Arc::new(ScriptedModel::new([
+        calls("shell", &json!({"command": "rm -rf /"})),
+        completes("fine"),
+    ]));
+    let (_, outcome) = world.run(Arc::clone(&model) as Arc<dyn Model>).await.unwrap();
+    assert_eq!((outcome.ending.status, outcome.tool_uses), (Status::Goal, 0));
+}
+
+#[tokio::test]
+async fn a_thousand_runs_at_once() {
+    let world = Arc::new(World::new().with(quick("x")));
+    let runs: Vec<_> = (0..1000)
+        .map(|_| {
+            let world = Arc::clone(&world);
+            tokio::spawn(async move {
+                let turns = [calls("read_file", &json!({"path": "a"})), completes("done")];
+                world.outcome(ScriptedModel::new(turns)).await.ending.status
+            })
+        })
+        .collect();
+    for run in runs {
+        assert_eq!(run.await.unwrap(), Status::Goal);
+    }
+}
