@@ -179,6 +179,9 @@ impl World {
     }
 }
 
+/// So many runs wait at once.
+const WAITING: usize = 1000;
+
 /// The resident memory of this process, in bytes.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -227,7 +230,6 @@ fn main() {
         }
     }
     let world = World::new();
-    const WAITING: usize = 1000;
     let before = resident();
     let model: Arc<dyn Model> = Arc::new(Silent);
     runtime.block_on(async {

@@ -3,8 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod discovery;
+#[cfg(test)]
+mod driving;
 mod executor;
+#[cfg(test)]
 mod offline;
+#[cfg(test)]
+mod replay;
 #[cfg(test)]
 mod tools;
 mod transcripts;

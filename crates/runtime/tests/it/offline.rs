@@ -1,194 +1,285 @@
 //! The model without a language model, on real folders through the real tools.
 
-use std::{path::Path, sync::Arc, time::Duration};
+mod languages;
+mod outputs;
+
+use std::path::{Path, PathBuf};
 
 use attache_kernel::{
-    conversation::Conversation,
-    definition::{Definition, OutputConfig},
-    id::{AgentName, RunId, SessionId},
-    message::{AssistantPart, Message},
-    model_choice::ChosenBy,
-    outcome::{ModelUsed, Outcome, Status},
-    run::{
-        ModelRequest, Reply, Run, Step, ToolOutput,
-        assignment::{
-            Assignment, CallGuard, Environment, Finish, ModelLimits, RunRequest, SessionSource,
-        },
-    },
-    tool_name::ToolName,
+    message::Message,
+    outcome::{RecoveredFrom, Status},
+    run::assignment::Finish,
 };
-use attache_runtime::{
-    artifacts::Artifacts,
-    model::{Chunk, Model, ModelCall, offline::OfflineModel},
-    tool::{ToolContext, catalogue::builtin_tools},
-    workspace::Workspace,
-};
+use attache_runtime::model::offline::OfflineModel;
 use proptest::prelude::*;
-use serde_json::{Map, Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
-struct AllowAll;
+use crate::driving::{Done, Task, project};
 
-impl CallGuard for AllowAll {
-    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Result<(), String> {
-        Ok(())
-    }
-}
-
-/// A question to be asked in a folder.
-struct Question {
-    folder: std::path::PathBuf,
-    assignment: Assignment,
-}
-
-/// How it was answered.
-struct Answered {
-    run: Run,
-    outcome: Outcome,
-    said: Vec<String>,
-}
-
-impl Question {
-    fn new(folder: &Path, task: &str) -> Self {
-        let definition = Definition::named(AgentName::new("Explore"));
-        let assignment = Assignment {
-            agent_id: RunId::new("agent-1"),
-            session_id: SessionId::new("session-1"),
-            parent_id: None,
-            resumed_from: None,
-            source: SessionSource::Exec,
-            depth: 1,
-            definition: Arc::new(definition),
-            finish: Finish::CompleteTask,
-            task: task.to_owned(),
-            description: None,
-            inputs: Map::new(),
-            environment: Environment::default(),
-            model: ModelUsed {
-                id: "offline".to_owned(),
-                provider: "offline".to_owned(),
-                chosen_by: ChosenBy::Default,
-            },
-            model_limits: ModelLimits::default(),
-            tools: builtin_tools().iter().map(|tool| tool.spec().clone()).collect(),
-            withheld_tools: Vec::new(),
-        };
-        Self { folder: folder.to_owned(), assignment }
-    }
-
-    fn with_tools(mut self, names: &[&str]) -> Self {
-        self.assignment.tools.retain(|spec| names.contains(&spec.name.to_string().as_str()));
-        self
-    }
-
-    fn edit(mut self, edit: impl FnOnce(&mut Definition)) -> Self {
-        edit(Arc::make_mut(&mut self.assignment.definition));
-        self
-    }
-
-    fn with_output(self, schema: Value) -> Self {
-        self.edit(|definition| {
-            definition.output_config = Some(OutputConfig {
-                output_name: "output".to_owned(),
-                description: "What was found".to_owned(),
-                schema,
-            });
-        })
-    }
-
-    fn begin(&self) -> Run {
-        let request = RunRequest {
-            assignment: self.assignment.clone(),
-            fork: None,
-            guard: Arc::new(AllowAll),
-        };
-        Run::new(request).unwrap().0
-    }
-
-    fn answered(&self) -> Answered {
-        self.drive(self.begin())
-    }
-
-    /// The text of a report that reached its goal.
-    fn report(&self) -> String {
-        let answered = self.answered();
-        assert_eq!(answered.outcome.ending.status, Status::Goal, "{:?}", answered.outcome);
-        answered.outcome.ending.result
-    }
-
-    fn drive(&self, mut run: Run) -> Answered {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let scratch = tempfile::tempdir().unwrap();
-        let context = ToolContext {
-            workspace: Arc::new(Workspace::new(&self.folder).unwrap()),
-            cancel: CancellationToken::new(),
-            artifacts: Arc::new(Artifacts::new(scratch.path().join("artifacts"))),
-        };
-        let tools = builtin_tools();
-        let mut said = Vec::new();
-        let now = Duration::ZERO;
-        for _ in 0..20 {
-            match run.next_step() {
-                Step::Start => drop(run.start(now)),
-                Step::TakeOver => drop(run.taken_over(now)),
-                Step::CallModel(request) => {
-                    let reply = answer(&request, run.assignment(), &mut said);
-                    drop(request);
-                    run.model_replied(reply, now);
-                }
-                Step::CallTools(calls) => {
-                    for call in calls {
-                        let tool = tools.iter().find(|tool| tool.spec().name == call.tool).unwrap();
-                        let output = runtime.block_on(tool.call(call.arguments, &context));
-                        let output = ToolOutput {
-                            text: output.text,
-                            is_error: output.is_error,
-                            ..ToolOutput::default()
-                        };
-                        run.tool_returned(&call.id, output, now);
-                    }
-                }
-                Step::Finished(outcome) => return Answered { run, outcome: *outcome, said },
-            }
-        }
-        panic!("the run does not end");
-    }
-}
-
-fn answer(request: &ModelRequest, assignment: &Assignment, said: &mut Vec<String>) -> Reply {
-    let mut take = |chunk: Chunk| match chunk {
-        Chunk::Text(text) => said.push(text),
-        Chunk::Thought(thought) => panic!("it does not think: {thought}"),
-    };
-    let call = ModelCall { request, assignment };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(OfflineModel.call(call, &mut take)).unwrap()
-}
+const DISCLAIMER: &str = "no language model was used";
 
 /// This repository.
-fn repository() -> std::path::PathBuf {
+fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-fn project(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (path, text) in files {
-        let path = folder.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-    folder
+/// A small project.
+fn rings() -> TempDir {
+    project(&[
+        ("README.md", "# Rings\n\nA library of ring buffers for small machines.\n"),
+        (
+            "src/ring_buffer.c",
+            "#include \"ring_buffer.h\"\n\nint ring_push(int v) {\n  return v;\n}\n",
+        ),
+        ("src/main.c", "int main(void) {\n  return ring_push(1);\n}\n"),
+        ("src/lexer.c", "int lex(void) {\n  return 0;\n}\n"),
+    ])
+}
+
+/// A run that reached its goal.
+fn done(task: &Task) -> Done {
+    let done = task.done_by(&OfflineModel);
+    assert_eq!(done.outcome.ending.status, Status::Goal, "{:?}", done.outcome);
+    done
+}
+
+fn report(task: &Task) -> String {
+    done(task).outcome.ending.result
+}
+
+fn asked(folder: &Path, task: &str) -> String {
+    let report = report(&Task::new(folder, task));
+    assert!(report.contains(DISCLAIMER), "{report}");
+    report
+}
+
+/// `path:line` of the line of a file of this repository that begins so.
+fn place(path: &str, line: &str) -> String {
+    let text = std::fs::read_to_string(repository().join(path)).unwrap();
+    let at = text.lines().position(|text| text.starts_with(line)).unwrap();
+    format!("{path}:{}", at + 1)
+}
+
+fn section<'r>(report: &'r str, heading: &str) -> &'r str {
+    let after = report.split(&format!("## {heading}\n")).nth(1);
+    after.unwrap_or_else(|| panic!("no {heading} in {report}")).split("\n## ").next().unwrap()
 }
 
 #[test]
-fn sample() {
-    for task in [
-        "where is the tool filter implemented and what calls it?",
-        "how are transcripts folded into a run?",
-        concat!("where is the kaf", "ka con", "sumer?"),
-        "what is this project?",
-    ] {
-        println!("=== {task}\n{}\n", Question::new(&repository(), task).report());
+fn it_finds_what_is_asked_for_in_this_repository() {
+    let report = asked(&repository(), "where is the tool filter implemented and what calls it?");
+    let filter = place("crates/kernel/src/tool_filter.rs", "pub fn filter(");
+    let (first, _) = report.split_once('\n').unwrap();
+    assert!(first.contains("`tool_filter`") && first.contains("tool_filter.rs"), "{first}");
+    let places = section(&report, "Where");
+    assert!(places.contains(&filter), "{places}");
+    assert!(
+        places.contains("pub fn filter(request: &FilterRequest<'_>) -> Filtered {"),
+        "{places}"
+    );
+    assert!(report.contains("crates/kernel/src/tool_filter/tool_set.rs"), "{report}");
+    assert!(report.contains("crates/kernel/src/tool_filter/withheld.rs"), "{report}");
+    let uses = section(&report, "Used by");
+    assert!(uses.contains("crates/app/src/setup.rs:"), "{uses}");
+    assert!(uses.contains("filter(&FilterRequest {"), "{uses}");
+}
+
+#[test]
+fn it_finds_how_something_is_done() {
+    let report = asked(&repository(), "how are transcripts folded into a run?");
+    let fold = place("crates/kernel/src/transcript.rs", "pub fn fold(");
+    assert!(report.lines().next().unwrap().contains("crates/kernel/src/transcript.rs"), "{report}");
+    assert!(section(&report, "Where").contains(&fold), "{report}");
+}
+
+#[test]
+fn what_is_absent_is_said_to_be() {
+    // In two pieces, or this file would have it.
+    let wanted = concat!("kaf", "ka con", "sumer");
+    let report = asked(&repository(), &format!("where is the {wanted}?"));
+    let first = report.lines().next().unwrap();
+    assert!(first.starts_with("Nothing was found for"), "{report}");
+    assert!(first.contains(wanted), "{report}");
+    assert!(report.contains("No name is like it.") || report.contains("nearest names"), "{report}");
+    assert!(report.contains("Searched for") && report.contains("(0 files)"), "{report}");
+    assert!(!report.contains("## Where"), "{report}");
+}
+
+#[test]
+fn near_names_are_given_for_what_is_absent() {
+    let folder = project(&[("src/producer.py", "class MessageProducer:\n    pass\n")]);
+    let report = asked(folder.path(), "where is the MessageProducr?");
+    assert!(report.starts_with("Nothing was found for `MessageProducr`"), "{report}");
+    assert!(report.contains("nearest names are `MessageProducer`"), "{report}");
+}
+
+#[test]
+fn it_works_with_whatever_tools_there_are() {
+    let folder = rings();
+    let all = ["read_file", "list_dir", "glob_files", "grep_files"];
+    for subset in 0..16_usize {
+        let tools: Vec<&str> = all
+            .into_iter()
+            .enumerate()
+            .filter(|(bit, _)| subset & (1 << bit) != 0)
+            .map(|(_, tool)| tool)
+            .collect();
+        for task in
+            ["where is the ring buffer?", "what does src/main.c do?", "what is this project?", ""]
+        {
+            let done = done(&Task::new(folder.path(), task).with_tools(&tools));
+            let text = &done.outcome.ending.result;
+            assert!(text.contains(DISCLAIMER), "{tools:?} {task}: {text}");
+            assert!(done.outcome.turns_used <= 4, "{tools:?} {task}");
+            assert_eq!(
+                tools.is_empty(),
+                text.contains("Nothing was searched"),
+                "{tools:?} {task}: {text}"
+            );
+            let finds = task.contains("ring") && tools.iter().any(|tool| *tool != "read_file");
+            assert!(!finds || text.contains("ring_buffer.c"), "{tools:?}: {text}");
+        }
     }
+}
+
+#[test]
+fn files_that_are_named_are_read() {
+    let folder = project(&[
+        (
+            "lib/util.py",
+            "import os\n\n\ndef first(x):\n    return x\n\n\ndef second(x):\n    return x\n",
+        ),
+        ("other.py", "pass\n"),
+    ]);
+    for task in ["explain lib/util.py", "what is in `util.py`?"] {
+        let report = asked(folder.path(), task);
+        assert!(report.starts_with("`lib/util.py` defines 2 things"), "{task}: {report}");
+        assert!(report.contains("`lib/util.py:4` `def first(x):`"), "{report}");
+        assert!(report.contains("`lib/util.py:8` `def second(x):`"), "{report}");
+    }
+    let report = asked(folder.path(), "explain lib/absent.py");
+    assert!(report.starts_with("Nothing was found for `lib/absent.py`"), "{report}");
+}
+
+#[test]
+fn a_project_is_shown_as_a_whole() {
+    let report = asked(&repository(), "what is this project?");
+    assert!(report.starts_with("The project says of itself: Attaché runs"), "{report}");
+    assert!(report.contains("## `README.md`") && report.contains("crates/"), "{report}");
+}
+
+#[test]
+fn the_run_reads_like_that_of_any_model() {
+    let folder = rings();
+    let done = done(&Task::new(folder.path(), "where is the ring buffer?"));
+    assert!(done.outcome.turns_used <= 4);
+    assert_eq!(done.outcome.usage.total_tokens(), 0);
+    assert_eq!(done.outcome.cost_usd, Some(0.0));
+    let turns = usize::try_from(done.outcome.turns_used).unwrap();
+    assert_eq!(done.said.len(), turns, "one piece of text a turn: {:?}", done.said);
+    assert!(done.said[0].contains("searching for `ring buffer`"), "{:?}", done.said);
+}
+
+#[test]
+fn the_same_question_gets_the_same_report() {
+    let folder = rings();
+    let task = Task::new(folder.path(), "who calls ring_push?");
+    let (one, other) = (done(&task), done(&task));
+    assert_eq!(one.outcome.ending.result, other.outcome.ending.result);
+    assert_eq!(one.run.conversation(), other.run.conversation());
+}
+
+#[test]
+fn few_turns_are_enough() {
+    let folder = rings();
+    for (turns, searched) in [(1, false), (2, true), (3, true)] {
+        let task = Task::new(folder.path(), "where is the ring buffer?")
+            .edit(|definition| definition.run_config.max_turns = turns);
+        let done = done(&task);
+        assert_eq!(done.outcome.ending.recovered_from, None);
+        let text = &done.outcome.ending.result;
+        assert_eq!(text.contains("src/ring_buffer.c"), searched, "{turns}: {text}");
+    }
+}
+
+#[test]
+fn a_last_chance_is_used() {
+    let folder = rings();
+    let task = Task::new(folder.path(), "where is the ring buffer?")
+        .edit(|definition| definition.run_config.max_cost_usd = Some(0.0));
+    let done = task.done_by(&OfflineModel);
+    assert_eq!(done.outcome.ending.status, Status::Goal, "{:?}", done.outcome);
+    assert_eq!(done.outcome.ending.recovered_from, Some(RecoveredFrom::Budget));
+    assert!(done.outcome.ending.result.contains(DISCLAIMER));
+}
+
+#[test]
+fn a_main_agent_answers_with_text() {
+    let folder = rings();
+    let mut task = Task::new(folder.path(), "where is the ring buffer?");
+    task.assignment.finish = Finish::TextAnswer;
+    let report = report(&task);
+    assert!(report.contains("ring_buffer.c") && report.contains(DISCLAIMER), "{report}");
+}
+
+#[test]
+fn a_task_inside_a_query_is_found() {
+    let folder = rings();
+    let task = Task::new(folder.path(), "where is the ring buffer?").edit(|definition| {
+        definition.prompt_config.query = Some("Answer briefly: ${prompt}".to_owned());
+    });
+    assert!(report(&task).contains("src/ring_buffer.c"));
+}
+
+#[test]
+fn a_follow_up_is_answered_anew() {
+    let folder = rings();
+    let task = Task::new(folder.path(), "where is the ring buffer?");
+    let first = done(&task);
+    let next = task.resumed_by(&first.run, "where is the lexer?", &OfflineModel);
+    assert_eq!(next.outcome.ending.status, Status::Goal);
+    let text = &next.outcome.ending.result;
+    assert!(text.lines().next().unwrap().contains("lexer.c"), "{text}");
+    let short = task.resumed_by(&first.run, "and who calls it?", &OfflineModel);
+    let text = &short.outcome.ending.result;
+    assert!(text.lines().next().unwrap().contains("ring_buffer.c"), "{text}");
+    let on = task.resumed_by(&first.run, "", &OfflineModel);
+    assert!(on.outcome.ending.result.contains("ring_buffer.c"));
+}
+
+#[test]
+fn call_ids_stay_unique_after_a_resume() {
+    let folder = rings();
+    let task = Task::new(folder.path(), "where is the ring buffer?");
+    let next = task.resumed_by(&done(&task).run, "where is the lexer?", &OfflineModel);
+    let messages = next.run.conversation().messages();
+    let mut ids: Vec<_> =
+        messages.iter().flat_map(|message| message.calls().map(|call| call.id.clone())).collect();
+    let all = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
+    assert!(matches!(*messages[0].clone(), Message::System { .. }));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_a_task(task in any::<String>(), words in "[a-zA-Z_./:`'\"*+?(){}\\[\\]\\\\| \n工具Größe-]{0,60}") {
+        let folder = project(&[("a.rs", "pub fn alpha() {}\n"), ("b/beta.py", "def beta():\n    pass\n")]);
+        for task in [task.as_str(), words.as_str()] {
+            let report = report(&Task::new(folder.path(), task));
+            prop_assert!(report.contains(DISCLAIMER), "{}", report);
+            prop_assert!(!report.contains("invalid pattern"), "{}", report);
+            prop_assert!(!report.contains("invalid glob"), "{}", report);
+        }
+    }
+}
+
+#[test]
+fn the_longest_task_is_answered() {
+    let folder = project(&[("a.rs", "pub fn alpha() {}\n")]);
+    let task = "fn main() { let x = a[0] / *b; } // what about alpha? \n".repeat(20_000);
+    assert!(asked(folder.path(), &task).contains("a.rs"));
 }

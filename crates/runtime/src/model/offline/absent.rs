@@ -98,17 +98,8 @@ pub(super) fn missing(inquiry: &Inquiry, evidence: &Evidence<'_>, files: &[Ranke
 /// Names that are like what was looked for, the likest first.
 pub(super) fn nearest(missing: &Missing, evidence: &Evidence<'_>) -> Vec<String> {
     let mut names: BTreeSet<&str> = BTreeSet::new();
-    for path in &evidence.names {
+    for path in evidence.names() {
         names.extend(path.split('/').map(file_stem));
-    }
-    for (_, listing) in &evidence.listings {
-        let entry = |line: &'_ str| {
-            line.trim().split("  ").next().map(|name| name.trim_end_matches('/').len())
-        };
-        for line in listing.lines() {
-            let trimmed = line.trim();
-            names.extend(entry(line).and_then(|end| trimmed.get(..end)).map(file_stem));
-        }
     }
     let source = evidence.lines.iter().filter(|(path, _)| sort_of(path) < Sort::Document);
     for line in source.flat_map(|(_, lines)| lines.values()) {
@@ -120,7 +111,8 @@ pub(super) fn nearest(missing: &Missing, evidence: &Evidence<'_>) -> Vec<String>
     });
     let mut near: Vec<String> = Vec::new();
     for word in &missing.words {
-        let mut left: Vec<&str> = names.iter().copied().collect();
+        let mut left: Vec<&str> =
+            names.iter().copied().filter(|name| begins_like(name, word)).collect();
         for _ in 0..3 {
             let Some(found) = nearest_to(word, left.iter().copied()) else { break };
             left.retain(|name| *name != found);
@@ -136,4 +128,12 @@ pub(super) fn nearest(missing: &Missing, evidence: &Evidence<'_>) -> Vec<String>
     near.retain(|name| seen.insert(name.clone()));
     near.truncate(MOST_NEAR);
     near
+}
+
+/// Whether a name begins as a word does, for more than half of it.
+fn begins_like(name: &str, word: &str) -> bool {
+    let lower = |text: &str| text.to_lowercase().chars().collect::<Vec<_>>();
+    let (name, word) = (lower(name), lower(word));
+    let same = name.iter().zip(&word).take_while(|(one, other)| one == other).count();
+    same * 5 >= word.len() * 3
 }

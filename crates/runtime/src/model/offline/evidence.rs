@@ -2,7 +2,10 @@
 //!
 //! An answer that cannot be read, such as one that was cut away, is as if it had not been given.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use attache_kernel::tool_name::BuiltinTool;
 use serde_json::Value;
@@ -12,6 +15,9 @@ use super::{
     inquiry::Inquiry,
 };
 
+/// The pattern that every line matches.
+pub(super) const EVERY_LINE: &str = "^";
+
 /// Lines of a file by their number.
 pub(super) type Lines<'a> = BTreeMap<usize, &'a str>;
 
@@ -20,14 +26,14 @@ pub(super) type Lines<'a> = BTreeMap<usize, &'a str>;
 pub(super) struct Evidence<'a> {
     /// For each thing looked for, which files have it and on how many lines; none if it was not.
     pub(super) counts: Vec<Option<Count<'a>>>,
-    /// Paths that a glob gave.
-    pub(super) names: BTreeSet<&'a str>,
+    /// Paths that a glob or a listing gave.
+    names: BTreeSet<Cow<'a, str>>,
     /// Lines of files, by path.
     pub(super) lines: BTreeMap<&'a str, Lines<'a>>,
     /// Files that were read from their beginning.
     pub(super) read: BTreeSet<&'a str>,
-    /// Directory listings, with the directory.
-    pub(super) listings: Vec<(&'a str, &'a str)>,
+    /// Listings of the top directory.
+    pub(super) listings: Vec<&'a str>,
     /// What tools refused or failed at.
     pub(super) problems: Vec<&'a str>,
 }
@@ -67,8 +73,16 @@ impl<'a> Evidence<'a> {
                     *slot = Some(counted(answer.text));
                 }
             }
-            BuiltinTool::GrepFiles => self.grepped(answer.text),
-            BuiltinTool::GlobFiles => self.names.extend(paths(answer.text)),
+            BuiltinTool::GrepFiles if argument("mode") == Some("files") => {
+                self.names.extend(paths(answer.text).map(Cow::Borrowed));
+            }
+            BuiltinTool::GrepFiles => {
+                if argument("pattern") == Some(EVERY_LINE) {
+                    self.read.extend(paths(answer.text).next());
+                }
+                self.grepped(answer.text);
+            }
+            BuiltinTool::GlobFiles => self.names.extend(paths(answer.text).map(Cow::Borrowed)),
             BuiltinTool::ReadFile => {
                 let Some(path) = argument("path") else { return };
                 let lines = numbered(answer.text);
@@ -78,7 +92,8 @@ impl<'a> Evidence<'a> {
                 self.lines.entry(path).or_default().extend(lines);
             }
             BuiltinTool::ListDir => {
-                self.listings.push((argument("path").unwrap_or("."), answer.text));
+                self.listings.push(answer.text);
+                self.names.extend(listed(answer.text).map(Cow::Owned));
             }
             _ => {}
         }
@@ -101,6 +116,11 @@ impl<'a> Evidence<'a> {
                 _ => {}
             }
         }
+    }
+
+    /// Paths that a glob or a listing gave.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(AsRef::as_ref)
     }
 
     /// Whether any file has any of the things looked for, or bears its name.
@@ -150,4 +170,20 @@ fn numbered(text: &str) -> Lines<'_> {
         Some((number.parse().ok()?, rest))
     });
     numbered.collect()
+}
+
+/// The files of a listing, with the directories that they stand under.
+fn listed(text: &str) -> impl Iterator<Item = String> {
+    let mut folders: Vec<&str> = Vec::new();
+    text.lines().filter(|line| !is_remark(line)).filter_map(move |line| {
+        let entry = line.trim_start_matches(' ');
+        let depth = (line.len() - entry.len()) / 2;
+        folders.truncate(depth);
+        if let Some(folder) = entry.strip_suffix('/') {
+            folders.push(folder);
+            return None;
+        }
+        let (name, _) = entry.split_once("  ").or_else(|| entry.split_once(" -> "))?;
+        Some(folders.iter().copied().chain([name]).collect::<Vec<_>>().join("/"))
+    })
 }

@@ -175,7 +175,7 @@ impl<'a> Filler<'a> {
         let mut filled: Vec<Value> = Vec::new();
         for index in 0..wanted.min(MOST_ITEMS.max(least)).min(1000) {
             let finding = self.report.findings.get(index);
-            let place = Place { finding, depth: place.depth + 1, ..place };
+            let place = Place { name: "", finding, depth: place.depth + 1 };
             let value = match items {
                 Some(items) => self.value(items, place),
                 None => Value::String(finding.map(line_of).unwrap_or_default()),

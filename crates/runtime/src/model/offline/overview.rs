@@ -3,7 +3,12 @@
 use attache_kernel::tool_name::BuiltinTool;
 use serde_json::json;
 
-use super::{Wanted, briefing::Tools, evidence::Evidence, paths::language};
+use super::{
+    Wanted,
+    briefing::Tools,
+    evidence::{EVERY_LINE, Evidence},
+    paths::language,
+};
 
 /// The files that say what a project is, the most telling first.
 const TELLING: &[&str] = &[
@@ -46,7 +51,7 @@ pub(super) fn next(
         0 if tools.globs => (first(), vec![(BuiltinTool::GlobFiles, json!({"pattern": "**/*"}))]),
         0 if tools.reads => (first(), first_reads()),
         0 if tools.greps => {
-            let arguments = json!({"pattern": "^", "mode": "files", "head_limit": 200});
+            let arguments = json!({"pattern": EVERY_LINE, "mode": "files", "head_limit": 200});
             (first(), vec![(BuiltinTool::GrepFiles, arguments)])
         }
         1 if tools.reads && evidence.read.is_empty() => {
@@ -71,8 +76,8 @@ fn read(name: &str) -> Wanted {
 }
 
 fn is_there(name: &str, evidence: &Evidence<'_>) -> bool {
-    evidence.names.contains(name)
-        || evidence.listings.iter().any(|(_, listing)| {
+    evidence.names().any(|known| known == name)
+        || evidence.listings.iter().any(|listing| {
             listing.lines().any(|line| {
                 line.strip_prefix(name)
                     .is_some_and(|rest| rest.is_empty() || rest.starts_with("  "))
@@ -86,13 +91,12 @@ pub(super) fn write(evidence: &Evidence<'_>) -> (String, String) {
     for (path, lines) in TELLING.iter().filter_map(|name| evidence.lines.get_key_value(name)) {
         sections.push_str(&format_head(path, lines.values().copied()));
     }
-    let tree: Vec<&str> = evidence
-        .listings
-        .iter()
-        .flat_map(|(_, listing)| listing.lines())
-        .chain(evidence.names.iter().copied())
-        .filter(|line| line.trim() != ".git/")
-        .collect();
+    let tree: Vec<&str> = if evidence.listings.is_empty() {
+        evidence.names().collect()
+    } else {
+        let lines = evidence.listings.iter().flat_map(|listing| listing.lines());
+        lines.filter(|line| line.trim() != ".git/").collect()
+    };
     if !tree.is_empty() {
         sections.push_str("## Files\n\n```\n");
         for line in tree.iter().take(SHOWN_TREE) {

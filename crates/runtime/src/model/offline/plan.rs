@@ -10,7 +10,7 @@ use super::{
     Wanted, absent,
     briefing::{Briefing, Tools},
     concept::{Concept, Kind},
-    evidence::Evidence,
+    evidence::{EVERY_LINE, Evidence},
     inquiry::Inquiry,
     overview,
     paths::{Sort, as_glob},
@@ -83,6 +83,10 @@ fn survey(tools: Tools<'_>, inquiry: &Inquiry) -> Vec<Wanted> {
     for path in &inquiry.paths {
         if tools.reads {
             wanted.push((BuiltinTool::ReadFile, json!({"path": path, "limit": WHOLE})));
+        } else if tools.greps {
+            // Every line matches: it is as good as reading.
+            let arguments = json!({"path": path, "pattern": EVERY_LINE, "head_limit": WHOLE});
+            wanted.push((BuiltinTool::GrepFiles, arguments));
         }
         if tools.globs {
             let name = path.rsplit('/').next().unwrap_or(path);
@@ -222,8 +226,7 @@ fn named_files(tools: Tools<'_>, inquiry: &Inquiry, evidence: &Evidence<'_>) -> 
     let missing = |path: &&String| !evidence.lines.contains_key(path.as_str());
     let elsewhere = inquiry.paths.iter().filter(missing).filter_map(|path| {
         let name = path.rsplit('/').next().unwrap_or(path);
-        let fits = |known: &&&str| known.rsplit('/').next() == Some(name);
-        evidence.names.iter().find(fits)
+        evidence.names().find(|known| known.rsplit('/').next() == Some(name))
     });
     elsewhere.map(|path| (BuiltinTool::ReadFile, json!({"path": path, "limit": WHOLE}))).collect()
 }

@@ -54,7 +54,7 @@ pub(super) fn homes<'f, 'a>(files: &'f [Ranked<'a>]) -> Vec<&'f Ranked<'a>> {
 }
 
 /// All files there is evidence of, the likeliest first.
-pub(super) fn ranked<'a>(inquiry: &Inquiry, evidence: &Evidence<'a>) -> Vec<Ranked<'a>> {
+pub(super) fn ranked<'a>(inquiry: &Inquiry, evidence: &'a Evidence<'a>) -> Vec<Ranked<'a>> {
     let rarity = rarities(inquiry, evidence);
     let mut scores: BTreeMap<&'a str, f64> = BTreeMap::new();
     for (index, concept) in inquiry.concepts.iter().enumerate() {
@@ -64,7 +64,7 @@ pub(super) fn ranked<'a>(inquiry: &Inquiry, evidence: &Evidence<'a>) -> Vec<Rank
             *scores.entry(path).or_default() += worth * (1.0 + spread(*lines));
         }
     }
-    for path in evidence.names.iter().chain(evidence.lines.keys()) {
+    for path in evidence.names().chain(evidence.lines.keys().copied()) {
         scores.entry(path).or_default();
     }
     let mut files: Vec<Ranked<'a>> = scores
@@ -82,7 +82,7 @@ fn rank<'a>(
     path: &'a str,
     mentions: f64,
     inquiry: &Inquiry,
-    evidence: &Evidence<'a>,
+    evidence: &'a Evidence<'a>,
     rarity: &[f64],
 ) -> Ranked<'a> {
     let stem_words = subwords(file_stem(path));
@@ -108,7 +108,7 @@ fn rank<'a>(
 fn definitions<'a>(
     path: &str,
     inquiry: &Inquiry,
-    evidence: &Evidence<'a>,
+    evidence: &'a Evidence<'a>,
     rarity: &[f64],
 ) -> Vec<(Defined<'a>, f64)> {
     let mut found = Vec::new();

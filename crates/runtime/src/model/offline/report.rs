@@ -124,6 +124,11 @@ impl Report {
             }
             self.markdown.push('\n');
         }
+        let unread = inquiry.paths.iter().find(|path| evidence.names().any(|name| name == **path));
+        if let Some(path) = unread.filter(|_| !any) {
+            self.headline = format!("`{path}` is there; it was not read.");
+            any = true;
+        }
         any
     }
 
@@ -138,7 +143,9 @@ impl Report {
         self.headline =
             format!("Nothing was found for {labels}: no file has it in its name or text.");
         let near = absent::nearest(missing, evidence);
-        if !near.is_empty() {
+        if near.is_empty() {
+            self.paragraph("No name is like it.");
+        } else {
             let near: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
             self.paragraph(&format!("The nearest names are {}.", near.join(", ")));
         }
@@ -285,12 +292,12 @@ fn parts(homes: &[&Ranked<'_>], evidence: &Evidence<'_>) -> Vec<String> {
         Some((stem, _)) => format!("{stem}/"),
         None => return Vec::new(),
     };
-    let is_new = |path: &&&str| {
+    let is_new = |path: &&str| {
         path.starts_with(&folder)
             && sort_of(path) == Sort::Source
-            && !homes.iter().any(|home| home.path == **path)
+            && !homes.iter().any(|home| home.path == *path)
     };
-    evidence.names.iter().filter(is_new).take(8).map(|path| format!("`{path}`")).collect()
+    evidence.names().filter(is_new).take(8).map(|path| format!("`{path}`")).collect()
 }
 
 fn is_asked_for(path: &str, inquiry: &Inquiry) -> bool {

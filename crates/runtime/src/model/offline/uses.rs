@@ -21,7 +21,7 @@ pub(super) fn of<'a>(
     files: &[Ranked<'a>],
     homes: &[&Ranked<'_>],
     inquiry: &Inquiry,
-    evidence: &Evidence<'a>,
+    evidence: &'a Evidence<'a>,
 ) -> Vec<Use<'a>> {
     let names: Vec<&str> = homes
         .iter()
@@ -42,7 +42,8 @@ pub(super) fn of<'a>(
         of_file.truncate(MOST_USES_OF_A_FILE);
         uses.extend(of_file);
     }
-    uses.sort_by_key(|used| (used.worth < 2, used.sort, Reverse(used.worth)));
+    let order = |sort: Sort| (!(inquiry.wants.tests && sort == Sort::Test), sort);
+    uses.sort_by_key(|used| (used.worth < 2, order(used.sort), Reverse(used.worth)));
     uses.truncate(MOST_USES);
     uses
 }
@@ -88,17 +89,20 @@ impl<'a> Use<'a> {
 
 /// Whether a line uses a name; a common word must be called to be one.
 fn uses_name(text: &str, name: &str) -> bool {
-    let is_telling = name.contains(|letter: char| letter.is_uppercase() || letter == '_');
-    has_name(text, name) && (is_telling || text.contains(&format!("{name}(")))
+    let is_telling = subwords(name).len() > 1;
+    let is_named = name.starts_with(char::is_uppercase);
+    has_name(text, name) && (is_telling || is_named || text.contains(&format!("{name}(")))
 }
 
-/// Whether a line has a name as a whole.
+/// Whether a line has a name as a whole; a common word after a dot is a method of something else.
 fn has_name(text: &str, name: &str) -> bool {
     let inner = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let may_be_method = subwords(name).len() > 1;
     text.match_indices(name).any(|(at, _)| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
         let after = text.get(at + name.len()..).and_then(|after| after.chars().next());
-        !before.is_some_and(|letter| inner(letter) || letter == '.') && !after.is_some_and(inner)
+        !before.is_some_and(|letter| inner(letter) || (letter == '.' && !may_be_method))
+            && !after.is_some_and(inner)
     })
 }
 
