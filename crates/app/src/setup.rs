@@ -190,6 +190,11 @@ impl Setup {
         })
     }
 
+    /// The tools a definition would get if its file were trusted.
+    pub(crate) fn tools_if_trusted(&self, definition: &Definition) -> Vec<String> {
+        self.appraise(definition, Trust::Trusted, &self.parent_model()).effective_tools
+    }
+
     fn appraise(&self, definition: &Definition, trust: Trust, parent: &ParentModel) -> Appraisal {
         let filtered = self.rights(definition, trust);
         Appraisal {

@@ -152,7 +152,7 @@ fn subjects(args: &TrustArgs, setup: &Setup) -> Result<Vec<Subject>, Failure> {
         subjects.push(Subject {
             name: record.name.clone(),
             path: path.clone(),
-            gains: gains(record),
+            gains: gains(record, setup),
             hash: hash_of(path)?,
         });
     }
@@ -209,15 +209,14 @@ fn hash_of(path: &std::path::Path) -> Result<ContentHash, Failure> {
 }
 
 /// What a definition would be given if it were trusted.
-fn gains(record: &Record) -> Vec<String> {
-    let mut gains: Vec<String> = record
-        .withheld_tools
-        .iter()
-        .filter(|withheld| withheld.reason.contains("trust"))
-        .map(|withheld| withheld.tool.clone())
-        .collect();
-    let endpoint = record.definition.as_ref().and_then(|agent| agent.model_config.endpoint.clone());
-    gains.extend(endpoint.map(|address| format!("the endpoint {address}")));
+fn gains(record: &Record, setup: &Setup) -> Vec<String> {
+    let Some(definition) = &record.definition else { return Vec::new() };
+    let mut gains = setup.tools_if_trusted(definition);
+    gains.retain(|tool| !record.effective_tools.contains(tool));
+    if record.trusted == Trust::Untrusted {
+        let endpoint = definition.model_config.endpoint.as_ref();
+        gains.extend(endpoint.map(|address| format!("the endpoint {address}")));
+    }
     gains
 }
 

@@ -115,3 +115,13 @@ fn a_damaged_record_is_no_trust() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("trust.json") && ran.stderr.contains("hint:"));
 }
+
+#[test]
+fn what_trust_would_give_is_told_before_it_is_given() {
+    let project = project();
+    project.agent("trust-keeper", "description: d\ntools: Read, Write, Bash, trusty");
+    let gains = |arguments: &[&str]| project.json(arguments)[0]["gains"].clone();
+    let trust = ["trust", "trust-keeper", "--yes", "--json"];
+    assert_eq!(gains(&trust), json!(["write_file", "shell", "exec_command", "write_stdin"]));
+    assert_eq!(gains(&trust), json!([]), "it has them now");
+}

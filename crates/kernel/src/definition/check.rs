@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     id::{AgentKey, AgentName},
+    tool_filter::COMPLETE_TASK,
     tool_name::{BuiltinTool, UnknownTool},
     tool_rule::{ToolRule, ToolRuleErrorKind},
 };
@@ -241,6 +242,10 @@ impl Fields {
     /// Reports an entry that means no tool.
     fn judge_tool(&mut self, entry: &str, at: Position, so: &str) -> Judged {
         let Err(error) = ToolRule::parse(entry) else { return Judged::Known };
+        // Every agent has it, so that no list need name it.
+        if entry == COMPLETE_TASK {
+            return Judged::Known;
+        }
         let name = &error.word;
         let ToolRuleErrorKind::UnknownTool(unknown) = &error.kind else {
             let message = format!("the rule `{entry}` cannot be read: {error}; {so}");

@@ -340,3 +340,19 @@ fn a_link_is_trusted_by_what_it_leads_to() {
     let inventory = take_stock(Discovery::new(world.places(), Rules::default()).look(&trust));
     assert_eq!(inventory.find("one").unwrap().trusted, Trust::Untrusted, "it leads elsewhere now");
 }
+
+#[test]
+fn a_home_that_is_reached_through_a_link_is_no_project() {
+    let world = World::new();
+    world.agent("home/.claude/agents/mine.md", "mine");
+    symlink(world.path("home"), world.path("door")).unwrap();
+    let places = Places {
+        working_directory: world.path("home").canonicalize().unwrap(),
+        home: Some(world.path("door")),
+        ..world.places()
+    };
+    let inventory =
+        take_stock(Discovery::new(places, Rules::default()).look(&TrustStore::default()));
+    let mine = inventory.record("mine").unwrap();
+    assert_eq!((mine.scope, mine.overrides.len()), (Scope::User, 0));
+}

@@ -9,7 +9,7 @@ use crate::definition::{
 };
 
 impl Fields {
-    /// The entries of a list, or of a text split at commas, as written and with their places. Empty and
+    /// The entries of a list, or of a text split at commas and line ends, as written and with their places. Empty and
     /// repeated ones are reported, and empty ones left out.
     pub(crate) fn entries(&mut self, member: &Member) -> Vec<(String, Position)> {
         let mut written: Vec<(String, Position)> = Vec::new();
@@ -22,9 +22,8 @@ impl Fields {
                 let inner = inner
                     .strip_prefix('[')
                     .map_or(inner, |rest| rest.strip_suffix(']').unwrap_or(rest));
-                written.extend(
-                    split_commas(inner).into_iter().map(|part| (unquoted(part).to_owned(), at)),
-                );
+                let parts = inner.lines().flat_map(split_commas);
+                written.extend(parts.map(|part| (unquoted(part).to_owned(), at)));
             }
             Kind::List(items) => {
                 for item in items {
