@@ -23,9 +23,7 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache suggest \"review this diff for security\"
-  attache suggest --limit 1 --json \"write the docs\" | jq -r '.[0].name'
-
-Exit code 1: no agent fits.")]
+  attache suggest --limit 1 --json \"write the docs\" | jq -r '.[0].name'")]
 pub(crate) struct SuggestArgs {
     /// What is to be done.
     #[arg(required = true)]
@@ -59,7 +57,7 @@ pub(crate) fn run(args: &SuggestArgs, setup: &Setup) -> Result<Exit, Failure> {
             print::out(&format!("{table}\n"))?;
         }
     }
-    Ok(if suggestions.is_empty() { Exit::Unsuccessful } else { Exit::Success })
+    Ok(Exit::Success)
 }
 
 fn row(suggestion: &Suggestion, active: &[&Definition]) -> Vec<Field> {

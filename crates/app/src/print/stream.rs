@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use attache_kernel::{event::activity::SubagentActivityEvent, outcome::RunResult};
+use attache_kernel::outcome::RunResult;
 use attache_runtime::events::Watching;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -37,9 +37,3 @@ fn line(kind: &str, value: &impl Serialize) -> io::Result<()> {
     stdout.write_all(b"\n")?;
     stdout.flush()
 }
-
-/// What an event's line holds; a test keeps it true.
-#[cfg(test)]
-pub(crate) type EventLine = SubagentActivityEvent;
-#[cfg(not(test))]
-const _: fn(&SubagentActivityEvent) -> &SubagentActivityEvent = |event| event;

@@ -40,9 +40,11 @@ fn a_question_about_code_is_answered_with_files_and_lines() {
 fn what_is_not_there_is_not_found() {
     let project = project();
     with_code(&project);
-    let ran = project.run(&["run", "Explore", "where is the kafka consumer?", "-q"]);
+    // In two pieces, or a search of this repository would find it here.
+    let question = concat!("where is the kaf", "ka consumer?");
+    let ran = project.run(&["run", "Explore", question, "-q"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    assert!(ran.stdout.contains("kafka"), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("Nothing was found for"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("tool_filter.py:4"), "{}", ran.stdout);
 }
 
@@ -253,7 +255,7 @@ fn mistakes_are_told_before_any_model_is_called() {
         (&["run", "openai-agent", "x"], "OPENAI_API_KEY"),
         (&["run", "Explore", "x", "--model", "replay:missing.jsonl"], "missing.jsonl"),
         (&["run", "--resume", "agent-unknown"], "agent-unknown"),
-        (&["run", "--resume", "last"], "no run"),
+        (&["run", "--resume", "last"], "no transcripts"),
         (&["run", "Explore", "x", "--cwd", "missing"], "missing"),
         (&["run", "Explore", "x", "--max-turns", "0"], "--max-turns"),
         (&["run", "Explore", "x", "--approve", "ask"], "--approve"),
