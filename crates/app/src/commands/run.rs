@@ -170,7 +170,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     };
     let result = result.map_err(|error| start_failure(&error))?;
     let interrupted = interrupted || cancel.is_cancelled();
-    report(&result, format, interrupted)
+    report(&result, format, interrupted, setup)
 }
 
 /// What is to be run, and what it continues.
@@ -323,7 +323,12 @@ async fn quit_on_second_interrupt(cancel: CancellationToken) {
     }
 }
 
-fn report(result: &RunResult, format: RunFormat, interrupted: bool) -> Result<Exit, Failure> {
+fn report(
+    result: &RunResult,
+    format: RunFormat,
+    interrupted: bool,
+    setup: &Setup,
+) -> Result<Exit, Failure> {
     match format {
         RunFormat::Json => print::json(result)?,
         RunFormat::StreamJson => stream::result(result)?,
@@ -331,7 +336,8 @@ fn report(result: &RunResult, format: RunFormat, interrupted: bool) -> Result<Ex
             if !result.result.trim().is_empty() {
                 print::markdown(&result.result)?;
             }
-            if let Some(error) = &result.error {
+            // Whoever watched the progress has read it there.
+            if let Some(error) = result.error.as_ref().filter(|_| setup.quiet) {
                 print::aside(&format!("{} {error}", paint(Tone::Bad, "error:")));
             }
         }

@@ -98,8 +98,19 @@ impl Concept {
         match (&self.literal, self.kind) {
             (Some(literal), Kind::Literal) => line.contains(literal.as_str()),
             (Some(literal), _) => line.to_lowercase().contains(&literal.to_lowercase()),
-            (None, _) => self.fit(&subwords(line)) > 0.0,
+            (None, _) => self.may_be_in(line) && self.fit(&subwords(line)) > 0.0,
         }
+    }
+
+    /// Whether a text can have it: a quick look before a thorough one.
+    pub(super) fn may_be_in(&self, text: &str) -> bool {
+        self.stems.iter().all(|stem| {
+            let stem = match stem.strip_suffix("er").or_else(|| stem.strip_suffix("or")) {
+                Some(verb) if verb.len() >= 4 => verb,
+                Some(_) | None => stem,
+            };
+            has_letters(text, stem)
+        })
     }
 
     /// Whether these are its very words.
@@ -132,6 +143,16 @@ fn ratio(part: usize, whole: usize) -> f64 {
 
 fn stems_of(text: &str) -> Vec<String> {
     subwords(text).iter().map(|word| stem(word).to_owned()).collect()
+}
+
+/// Whether a text has these letters, given in lower case, in any case.
+fn has_letters(text: &str, letters: &str) -> bool {
+    if !letters.is_ascii() {
+        return text.to_lowercase().contains(letters);
+    }
+    let windows = text.as_bytes().windows(letters.len().max(1));
+    letters.is_empty()
+        || windows.into_iter().any(|window| window.eq_ignore_ascii_case(letters.as_bytes()))
 }
 
 /// What may follow a stem within the same word.

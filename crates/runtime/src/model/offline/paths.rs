@@ -106,14 +106,8 @@ pub(super) fn sort_of(path: &str) -> Sort {
     if is_lock || is_made || extension == "map" || parts.iter().any(|part| FOREIGN.contains(part)) {
         return Sort::Foreign;
     }
-    let stem_words = subwords(file_stem(name));
     let is_test = parts.iter().any(|part| TESTS.contains(part))
-        || [stem_words.first(), stem_words.last()]
-            .iter()
-            .flatten()
-            .any(|word| matches!(word.as_str(), "test" | "tests" | "spec"))
-        || path.ends_with("Test.java")
-        || path.ends_with("Tests.cs");
+        || ((name.contains("test") || name.contains("spec")) && is_test_name(path));
     let is_legal = matches!(name, "license" | "copying" | "notice" | "authors");
     if is_test {
         Sort::Test
@@ -124,6 +118,13 @@ pub(super) fn sort_of(path: &str) -> Sort {
     } else {
         Sort::Source
     }
+}
+
+/// Whether a file's name begins or ends with what tests are called by.
+fn is_test_name(path: &str) -> bool {
+    let words = subwords(file_stem(path));
+    let mut ends = [words.first(), words.last()].into_iter().flatten();
+    ends.any(|word| matches!(word.as_str(), "test" | "tests" | "spec"))
 }
 
 /// The file's name without its ending.

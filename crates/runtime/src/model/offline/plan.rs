@@ -51,8 +51,10 @@ pub(super) fn next(
             ("Nothing yet: looking for the nearest names.".to_owned(), nearest(tools, inquiry))
         }
         1 => {
-            let mut wanted = look(tools, inquiry, evidence);
-            if absent::missing(inquiry, evidence, &ranked(inquiry, evidence)).is_total {
+            let files = ranked(inquiry, evidence);
+            let is_absent = absent::missing(inquiry, evidence, &files).is_total;
+            let mut wanted = look(tools, inquiry, evidence, files);
+            if is_absent {
                 wanted.extend(nearest(tools, inquiry));
             }
             ("Looking into the likeliest files.".to_owned(), wanted)
@@ -166,8 +168,12 @@ fn nearest(tools: Tools<'_>, inquiry: &Inquiry) -> Vec<Wanted> {
 }
 
 /// The outlines of the likeliest files, and the lines that mention what is looked for.
-fn look(tools: Tools<'_>, inquiry: &Inquiry, evidence: &Evidence<'_>) -> Vec<Wanted> {
-    let files = ranked(inquiry, evidence);
+fn look(
+    tools: Tools<'_>,
+    inquiry: &Inquiry,
+    evidence: &Evidence<'_>,
+    files: Vec<Ranked<'_>>,
+) -> Vec<Wanted> {
     let mut wanted = named_files(tools, inquiry, evidence);
     if files.is_empty() {
         return wanted;

@@ -85,8 +85,10 @@ fn rank<'a>(
     evidence: &'a Evidence<'a>,
     rarity: &[f64],
 ) -> Ranked<'a> {
-    let stem_words = subwords(file_stem(path));
-    let folders: Vec<Vec<String>> = path.rsplit('/').skip(1).map(subwords).collect();
+    let is_in_path = inquiry.concepts.iter().any(|concept| concept.may_be_in(path));
+    let parts = path.rsplit('/').skip(1).filter(|_| is_in_path);
+    let folders: Vec<Vec<String>> = parts.map(subwords).collect();
+    let stem_words = if is_in_path { subwords(file_stem(path)) } else { Vec::new() };
     let mut named = 0.0;
     let mut is_named = false;
     for (index, concept) in inquiry.concepts.iter().enumerate() {
@@ -114,6 +116,9 @@ fn definitions<'a>(
     let mut found = Vec::new();
     for (line, text) in evidence.lines.get(path).into_iter().flatten() {
         let Some(definition) = definition_in(text) else { continue };
+        if !inquiry.concepts.iter().any(|concept| concept.may_be_in(definition.name)) {
+            continue;
+        }
         let words = subwords(definition.name);
         let weigh = |(index, concept): (usize, &Concept)| {
             let fit = concept.fit(&words);

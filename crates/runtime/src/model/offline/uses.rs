@@ -23,20 +23,29 @@ pub(super) fn of<'a>(
     inquiry: &Inquiry,
     evidence: &'a Evidence<'a>,
 ) -> Vec<Use<'a>> {
-    let names: Vec<&str> = homes
+    let names: Vec<Name<'_>> = homes
         .iter()
         .flat_map(|file| file.definitions.iter().take(MOST_NAMED))
-        .map(|found| found.name)
+        .map(|found| Name::new(found.name))
         .collect();
+    let module = homes.first().map(|top| file_stem(top.path)).filter(|stem| stem.len() > 3);
+    let module = module.map(Name::new);
+    // A file has to do with what was found if it has a name that is no common word, what is looked for,
+    // or the likeliest file's own name.
+    let is_related = |text: &&str| {
+        let telling = names.iter().filter(|name| name.is_telling).chain(&module);
+        telling.into_iter().any(|name| name.is_in(text)) || mentions(text, inquiry)
+    };
     let mut uses: Vec<Use<'_>> = Vec::new();
     for file in files.iter().filter(|file| !homes.iter().any(|home| home.path == file.path)) {
         let Some(lines) = evidence.lines.get(file.path) else { continue };
-        let is_related = |text: &&str| is_related(text, &names, homes, inquiry);
-        let related = lines.values().any(is_related);
+        if !lines.values().any(is_related) {
+            continue;
+        }
         let mut of_file: Vec<Use<'_>> = lines
             .iter()
             .map(|(line, text)| Use::of(file, *line, text, inquiry, &names))
-            .filter(|used| used.worth > if related { 0 } else { 4 })
+            .filter(|used| used.worth > 0)
             .collect();
         of_file.sort_by_key(|used| (Reverse(used.worth), used.line));
         of_file.truncate(MOST_USES_OF_A_FILE);
@@ -64,22 +73,23 @@ impl<'a> Use<'a> {
         line: usize,
         text: &'a str,
         inquiry: &Inquiry,
-        names: &[&str],
+        names: &[Name<'_>],
     ) -> Self {
-        let used = names.iter().find(|name| uses_name(text, name));
+        let used = names.iter().find(|name| name.is_used_in(text));
         let is_prose = ["//", "#", "*", "/*", "--", "\"\"\""]
             .iter()
             .any(|mark| text.trim_start().starts_with(mark))
             || file.sort == Sort::Document;
-        let mentions =
-            || inquiry.concepts.iter().any(|concept| concept.is_strong() && concept.is_in(text));
-        let defines = definition_in(text).is_some_and(|found| names.contains(&found.name));
+        let defines = || {
+            let found = definition_in(text);
+            found.is_some_and(|found| names.iter().any(|name| name.text == found.name))
+        };
         let worth = match used {
-            _ if defines => 0,
+            Some(_) if defines() => 0,
             Some(_) if is_prose => 1,
-            Some(name) if text.contains(&format!("{name}(")) => 4,
+            Some(name) if name.is_called_in(text) => 4,
             Some(_) => 3,
-            None if !mentions() => 0,
+            None if !mentions(text, inquiry) || defines() => 0,
             None if is_prose => 1,
             None => 2,
         };
@@ -87,30 +97,44 @@ impl<'a> Use<'a> {
     }
 }
 
-/// Whether a line uses a name; a common word must be called to be one.
-fn uses_name(text: &str, name: &str) -> bool {
-    let is_telling = subwords(name).len() > 1;
-    let is_named = name.starts_with(char::is_uppercase);
-    has_name(text, name) && (is_telling || is_named || text.contains(&format!("{name}(")))
+/// Whether a line has one of the names looked for.
+fn mentions(text: &str, inquiry: &Inquiry) -> bool {
+    inquiry.concepts.iter().any(|concept| concept.is_strong() && concept.is_in(text))
 }
 
-/// Whether a line has a name as a whole; a common word after a dot is a method of something else.
-fn has_name(text: &str, name: &str) -> bool {
-    let inner = |letter: char| letter.is_alphanumeric() || letter == '_';
-    let may_be_method = subwords(name).len() > 1;
-    text.match_indices(name).any(|(at, _)| {
-        let before = text.get(..at).and_then(|before| before.chars().next_back());
-        let after = text.get(at + name.len()..).and_then(|after| after.chars().next());
-        !before.is_some_and(|letter| inner(letter) || (letter == '.' && !may_be_method))
-            && !after.is_some_and(inner)
-    })
+/// A name that may be used.
+#[derive(Debug, Clone, Copy)]
+struct Name<'a> {
+    text: &'a str,
+    /// Whether it is no common word.
+    is_telling: bool,
 }
 
-/// Whether a line shows that its file has to do with what was found: by a name that is no common word,
-/// by what is looked for, or by the likeliest file's own name.
-fn is_related(text: &str, names: &[&str], homes: &[&Ranked<'_>], inquiry: &Inquiry) -> bool {
-    let telling = names.iter().filter(|name| subwords(name).len() > 1);
-    let module = homes.first().map(|top| file_stem(top.path)).filter(|stem| stem.len() > 3);
-    telling.chain(&module).any(|name| has_name(text, name))
-        || inquiry.concepts.iter().any(|concept| concept.is_strong() && concept.is_in(text))
+impl<'a> Name<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, is_telling: subwords(text).len() > 1 }
+    }
+
+    /// Whether a line uses it; a common word must be called, or be a type.
+    fn is_used_in(self, text: &str) -> bool {
+        let is_type = self.text.starts_with(char::is_uppercase);
+        self.is_in(text) && (self.is_telling || is_type || self.is_called_in(text))
+    }
+
+    fn is_called_in(self, text: &str) -> bool {
+        text.match_indices(self.text).any(|(at, _)| {
+            text.get(at + self.text.len()..).is_some_and(|after| after.starts_with('('))
+        })
+    }
+
+    /// Whether a line has it as a whole; a common word after a dot is a method of something else.
+    fn is_in(self, text: &str) -> bool {
+        let inner = |letter: char| letter.is_alphanumeric() || letter == '_';
+        text.match_indices(self.text).any(|(at, _)| {
+            let before = text.get(..at).and_then(|before| before.chars().next_back());
+            let after = text.get(at + self.text.len()..).and_then(|after| after.chars().next());
+            !before.is_some_and(|letter| inner(letter) || (letter == '.' && !self.is_telling))
+                && !after.is_some_and(inner)
+        })
+    }
 }
