@@ -1,4 +1,4 @@
-//! Uses: the lines outside the likeliest files that call, use or mention what they define.
+//! Uses: the lines outside the likeliest file that call, use or mention what the likely ones define.
 
 use std::cmp::Reverse;
 
@@ -37,7 +37,11 @@ pub(super) fn of<'a>(
         telling.into_iter().any(|name| name.is_in(text)) || mentions(text, inquiry)
     };
     let mut uses: Vec<Use<'_>> = Vec::new();
-    for file in files.iter().filter(|file| !homes.iter().any(|home| home.path == file.path)) {
+    // The likeliest file and its parts define what is used; another likely one may well use it, too.
+    let top = homes.first().map_or("", |top| top.path);
+    let parts = top.rsplit_once('.').map_or_else(String::new, |(stem, _)| format!("{stem}/"));
+    let is_top = |path: &str| path == top || (!parts.is_empty() && path.starts_with(&parts));
+    for file in files.iter().filter(|file| !is_top(file.path)) {
         let Some(lines) = evidence.lines.get(file.path) else { continue };
         if !lines.values().any(is_related) {
             continue;
