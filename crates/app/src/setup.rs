@@ -2,23 +2,26 @@
 //!
 //! Folders, settings, trust and the agents there are; each is worked out once, here.
 
+mod models;
+mod rights;
+
 use std::path::{Path, PathBuf};
 
 use attache_kernel::{
     definition::{
-        Definition, PermissionMode, ToolAccess, Trust,
+        Definition, Trust,
         reading::{NameFrom, Rules},
     },
-    model_choice::{ModelChoice, ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, choose},
+    model_choice::choose,
     registry::{Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
-    tool_filter::{Delegation, FilterRequest, Filtered, Schedule, ToolSet, filter},
-    tool_name::{BuiltinTool, ToolName, ToolPattern},
 };
 use attache_runtime::{
     discovery::{Discovery, DiscoveryMode, Places, content_hash},
     trust::{TrustError, TrustStore},
 };
 
+use self::models::ParentModel;
+pub(crate) use self::models::key_variables;
 use crate::{
     cli::Globals,
     environment::Environment,
@@ -28,8 +31,7 @@ use crate::{
         palette::{Tone, paint},
     },
     settings::{
-        self, Loaded, McpServerSettings, Project, ProjectFile, ProjectTrust, Settings,
-        SettingsError, Sources,
+        self, Loaded, Project, ProjectFile, ProjectTrust, Settings, SettingsError, Sources,
     },
 };
 
@@ -60,13 +62,6 @@ pub(crate) enum OutputFormat {
     Text,
     /// For programs.
     Json,
-}
-
-/// What a subagent runs on unless something says otherwise.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ParentModel {
-    pub(crate) model: String,
-    pub(crate) provider: String,
 }
 
 impl Setup {
@@ -190,11 +185,6 @@ impl Setup {
         })
     }
 
-    /// The tools a definition would get if its file were trusted.
-    pub(crate) fn tools_if_trusted(&self, definition: &Definition) -> Vec<String> {
-        self.appraise(definition, Trust::Trusted, &self.parent_model()).effective_tools
-    }
-
     fn appraise(&self, definition: &Definition, trust: Trust, parent: &ParentModel) -> Appraisal {
         let filtered = self.rights(definition, trust);
         Appraisal {
@@ -203,123 +193,6 @@ impl Setup {
             effective_model: self
                 .question(definition, parent, None, |question| choose(question).ok()),
         }
-    }
-
-    /// What an agent may call when it is run from here.
-    pub(crate) fn rights(&self, definition: &Definition, trust: Trust) -> Filtered {
-        filter(&FilterRequest {
-            definition,
-            trust,
-            parent: &host_tools(&self.settings, definition),
-            schedule: if definition.background {
-                Schedule::Background
-            } else {
-                Schedule::Foreground
-            },
-            delegation: Delegation { depth: 1, max_depth: self.settings.subagents.max_depth },
-        })
-    }
-
-    /// The model an agent runs on when the caller asks for this one.
-    pub(crate) fn choose_model(
-        &self,
-        definition: &Definition,
-        model: Option<&str>,
-        provider: Option<&str>,
-    ) -> Result<ModelChoice, Failure> {
-        let parent = self.parent_model();
-        let choice = self.question(definition, &parent, model, choose);
-        let mut choice = choice.map_err(|refused| {
-            Failure::usage(refused.to_string())
-                .hint("ask for one of these, or change subagents.model_allowlist")
-        })?;
-        if let Some(provider) = provider {
-            provider.clone_into(&mut choice.provider);
-        }
-        Ok(choice)
-    }
-
-    fn question<Answer>(
-        &self,
-        definition: &Definition,
-        parent: &ParentModel,
-        call: Option<&str>,
-        answer: impl FnOnce(&ModelQuestion<'_>) -> Answer,
-    ) -> Answer {
-        let subagents = &self.settings.subagents;
-        let providers = self.providers(parent);
-        let planning = match definition.permission_mode {
-            Some(PermissionMode::Plan) => Planning::Yes,
-            _ => Planning::No,
-        };
-        answer(&ModelQuestion {
-            env: OVERRIDE_VARIABLES.iter().find_map(|name| {
-                self.environment.get(name).filter(|value| !value.trim().is_empty())
-            }),
-            call,
-            allowlist: &subagents.model_allowlist,
-            definition: &definition.model_config,
-            default_model: subagents.default_model.as_deref(),
-            parent: ModelRef { model: &parent.model, provider: &parent.provider },
-            aliases: &self.settings.model_aliases,
-            providers: &providers,
-            planning,
-        })
-    }
-
-    /// The variable a provider's key is missing from.
-    pub(crate) fn missing_key(&self, provider: &str) -> Option<String> {
-        let configured = self.settings.model_providers.get(provider);
-        let variables: Vec<String> = match configured.and_then(|known| known.env_key.clone()) {
-            Some(variable) => vec![variable],
-            None => BUILTIN_PROVIDERS
-                .iter()
-                .filter(|known| known.id == provider)
-                .flat_map(|known| known.variables.iter().map(|name| (*name).to_owned()))
-                .collect(),
-        };
-        let is_set =
-            |name: &String| self.environment.get(name).is_some_and(|key| !key.trim().is_empty());
-        if variables.iter().any(is_set) { None } else { variables.into_iter().next() }
-    }
-
-    /// Whether there is such a provider.
-    pub(crate) fn knows_provider(&self, provider: &str) -> bool {
-        self.settings.model_providers.contains_key(provider)
-            || ["offline", "ollama"].contains(&provider)
-            || BUILTIN_PROVIDERS.iter().any(|known| known.id == provider)
-    }
-
-    /// The providers that `provider/model` may name: those of the settings and those built in. A
-    /// gateway of the user's own has models with such names itself.
-    fn providers(&self, parent: &ParentModel) -> Vec<String> {
-        let mut providers: Vec<String> = self.settings.model_providers.keys().cloned().collect();
-        if BUILTIN_PROVIDER_IDS.contains(&parent.provider.as_str()) {
-            providers.extend(BUILTIN_PROVIDER_IDS.map(str::to_owned));
-        }
-        providers
-    }
-
-    /// What a bare run uses: the settings, else the provider whose key is there, else `offline`.
-    pub(crate) fn parent_model(&self) -> ParentModel {
-        let keyed = |variables: &[&str]| {
-            variables
-                .iter()
-                .any(|name| self.environment.get(name).is_some_and(|key| !key.trim().is_empty()))
-        };
-        let by_key = BUILTIN_PROVIDERS.iter().find(|provider| keyed(provider.variables));
-        let provider = match (&self.settings.model_provider, &self.settings.model, by_key) {
-            (Some(provider), _, _) => provider.clone(),
-            (None, Some(model), _) if model == "offline" => "offline".to_owned(),
-            (None, _, Some(provider)) => provider.id.to_owned(),
-            (None, Some(_), None) => "openai".to_owned(),
-            (None, None, None) => "offline".to_owned(),
-        };
-        let default = BUILTIN_PROVIDERS.iter().find(|known| known.id == provider);
-        let model = self.settings.model.clone().unwrap_or_else(|| {
-            default.map_or_else(|| provider.clone(), |known| known.default_model.to_owned())
-        });
-        ParentModel { model, provider }
     }
 
     /// Fails where subagents are switched off.
@@ -368,65 +241,6 @@ impl Setup {
 }
 
 const DISABLED: &str = "subagents are switched off (subagents.enabled = false)";
-
-/// A provider the program knows by itself.
-struct BuiltinProvider {
-    id: &'static str,
-    variables: &'static [&'static str],
-    default_model: &'static str,
-}
-
-const BUILTIN_PROVIDERS: [BuiltinProvider; 3] = [
-    BuiltinProvider {
-        id: "anthropic",
-        variables: &["ANTHROPIC_API_KEY"],
-        default_model: "claude-sonnet-4-5",
-    },
-    BuiltinProvider { id: "openai", variables: &["OPENAI_API_KEY"], default_model: "gpt-5.1" },
-    BuiltinProvider {
-        id: "gemini",
-        variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        default_model: "gemini-2.5-pro",
-    },
-];
-
-/// The providers that need no settings.
-const BUILTIN_PROVIDER_IDS: [&str; 5] = ["openai", "anthropic", "gemini", "ollama", "offline"];
-
-/// Every tool the program offers a main agent, as far as it can be told before an MCP server is
-/// started: what the settings or the definition name of a server, and `*` for the rest of it.
-fn host_tools(settings: &Settings, definition: &Definition) -> ToolSet {
-    let offered = BuiltinTool::ALL.iter().copied().filter(|tool| match tool {
-        // They belong to hosts that have skills and slash commands.
-        BuiltinTool::Skill | BuiltinTool::SlashCommand => false,
-        tool if BuiltinTool::DELEGATION.contains(tool) => settings.tools.subagent_tools,
-        _ => true,
-    });
-    let mcp = settings
-        .mcp_servers
-        .iter()
-        .filter(|(_, server)| server.enabled)
-        .flat_map(|(name, server)| mcp_tools(name, server, definition));
-    ToolSet::of_host(offered.map(ToolName::Builtin).chain(mcp))
-}
-
-fn mcp_tools(name: &str, server: &McpServerSettings, definition: &Definition) -> Vec<ToolName> {
-    let named = |tool: &str| ToolName::Mcp { server: name.to_owned(), tool: tool.to_owned() };
-    if let Some(tools) = &server.enabled_tools {
-        let used = tools.iter().filter(|tool| !server.disabled_tools.contains(tool));
-        return used.map(|tool| named(tool)).collect();
-    }
-    let ToolAccess::List(entries) = &definition.tools else { return vec![named("*")] };
-    let mut tools = vec![named("*")];
-    for entry in entries {
-        let Ok(ToolPattern::Exactly(meant)) = ToolPattern::parse(entry) else { continue };
-        tools.extend(meant.into_iter().filter(|tool| {
-            matches!(tool, ToolName::Mcp { server: of, tool }
-                if of == name && !server.disabled_tools.contains(tool))
-        }));
-    }
-    tools
-}
 
 fn disabled() -> DiscoveryEvent {
     DiscoveryEvent {
@@ -505,9 +319,4 @@ pub(crate) fn lookup_failure(error: &LookupError) -> Failure {
             None => failure,
         },
     }
-}
-
-/// The variables that hold the keys of the providers the program knows by itself.
-pub(crate) fn key_variables() -> impl Iterator<Item = &'static str> {
-    BUILTIN_PROVIDERS.iter().flat_map(|provider| provider.variables.iter().copied())
 }
