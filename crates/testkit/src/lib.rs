@@ -9,3 +9,4 @@ pub mod corpus;
 pub mod golden;
 pub mod project;
 pub mod scripted_model;
+pub mod scripted_server;

@@ -97,7 +97,7 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn no_test_file_is_forgotten() {
-    for folder in ["app", "runtime", "kernel"] {
+    for folder in ["app", "runtime", "kernel", "testkit"] {
         let folder = root().join("crates").join(folder).join("tests/it");
         let main = fs::read_to_string(folder.join("main.rs")).unwrap();
         for file in fs::read_dir(&folder).unwrap() {

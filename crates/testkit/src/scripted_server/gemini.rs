@@ -1,0 +1,85 @@
+//! A turn as Gemini's `streamGenerateContent?alt=sse` sends it; its end is a `finishReason`.
+//!
+//! Calls come whole. One whose arguments are no JSON is not sent: Gemini says `MALFORMED_FUNCTION_CALL` instead.
+//! The signature of a thought stands on the part that follows it.
+
+use attache_kernel::event::StopReason;
+use serde_json::{Value, json};
+
+use super::{
+    answer::Answer,
+    turn::{Call, MODEL, Part, Turn},
+};
+
+/// The turn as a stream.
+pub fn answer(turn: &Turn) -> Answer {
+    let mut parts = Vec::new();
+    let mut signature = None;
+    let mut malformed = false;
+    for part in &turn.parts {
+        let first = parts.len();
+        match part {
+            Part::Thinking(pieces, signed) => {
+                parts.extend(pieces.iter().map(|piece| json!({ "text": piece, "thought": true })));
+                signature = Some(signed.as_str()).filter(|signed| !signed.is_empty());
+                continue;
+            }
+            Part::Text(pieces) => parts.extend(pieces.iter().map(|piece| json!({ "text": piece }))),
+            Part::Call(call) => match function_call(call) {
+                Some(call) => parts.push(call),
+                None => malformed = true,
+            },
+        }
+        if let Some(part) = parts.get_mut(first)
+            && let Some(signature) = signature.take()
+        {
+            part["thoughtSignature"] = json!(signature);
+        }
+    }
+    // The last part may be an empty text; it carries a signature that is left.
+    let mut last = json!({ "text": "" });
+    if let Some(signature) = signature {
+        last["thoughtSignature"] = json!(signature);
+    }
+    let mut events: Vec<Value> = parts.iter().map(|part| event(turn, part)).collect();
+    let mut end = event(turn, &last);
+    let malformed = malformed && turn.stop() == StopReason::ToolUse;
+    let finish = if malformed { "MALFORMED_FUNCTION_CALL" } else { finish_reason(turn.stop()) };
+    end["candidates"][0]["finishReason"] = json!(finish);
+    events.push(end);
+    Answer::new().data(events)
+}
+
+fn function_call(call: &Call) -> Option<Value> {
+    let arguments: Value = serde_json::from_str(&call.arguments.concat()).ok()?;
+    let mut function = json!({ "name": call.name, "args": arguments });
+    if !call.id.is_empty() {
+        function["id"] = json!(call.id);
+    }
+    Some(json!({ "functionCall": function }))
+}
+
+fn event(turn: &Turn, part: &Value) -> Value {
+    let usage = &turn.usage;
+    json!({
+        "candidates": [{ "content": { "parts": [part], "role": "model" }, "index": 0 }],
+        "usageMetadata": {
+            "promptTokenCount": usage.input_tokens,
+            "cachedContentTokenCount": usage.cache_read_input_tokens,
+            "candidatesTokenCount": usage.output_tokens.saturating_sub(usage.reasoning_tokens),
+            "thoughtsTokenCount": usage.reasoning_tokens,
+            "totalTokenCount": usage.input_tokens + usage.output_tokens,
+        },
+        "modelVersion": MODEL,
+        "responseId": "response-1",
+    })
+}
+
+fn finish_reason(stop: StopReason) -> &'static str {
+    match stop {
+        StopReason::EndTurn | StopReason::ToolUse => "STOP",
+        StopReason::Length => "MAX_TOKENS",
+        StopReason::ContentFilter => "SAFETY",
+        StopReason::Other => "SOMETHING_NEW",
+    }
+}
