@@ -95,9 +95,6 @@ impl Transcript {
     }
 }
 
-/// How often a folder is made again that is removed at that very moment.
-const ATTEMPTS: usize = 16;
-
 impl TranscriptStore {
     /// The store below a folder of sessions, which need not exist.
     pub fn new(sessions: impl Into<PathBuf>, options: Options) -> Self {
@@ -113,7 +110,7 @@ impl TranscriptStore {
     pub fn create(&self, header: &Header) -> Result<Journal, TranscriptError> {
         let folder = self.folder_of(header)?;
         let path = folder.join(names::file_name(header.run.agent_id.as_str()));
-        let file = Self::new_locked_file(&folder, &path)?;
+        let file = self.new_locked_file(&folder, &path)?;
         let begun = Journal::begin(file, path.clone(), self.options.clone(), header);
         if begun.is_err() {
             // Without its header it is no transcript; what cannot be removed is not read either.
@@ -122,36 +119,25 @@ impl TranscriptStore {
         begun
     }
 
-    fn new_locked_file(folder: &Path, path: &Path) -> Result<File, TranscriptError> {
+    fn new_locked_file(&self, folder: &Path, path: &Path) -> Result<File, TranscriptError> {
         let failed = |source| TranscriptError::write(path, source);
-        for _ in 0..ATTEMPTS {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)
-                .map_err(|source| TranscriptError::write(folder, source))?;
-            let guard = match FolderLock::take(folder) {
-                Ok(guard) => guard,
-                // It was empty and somebody cleaned up.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(failed(error)),
-            };
-            let mut options = OpenOptions::new();
-            match options.append(true).create_new(true).mode(0o600).open(path) {
-                Ok(file) => {
-                    if lock::acquire(&file, &guard).map_err(failed)? {
-                        return Ok(file);
-                    }
-                    return Err(TranscriptError::running(path, &file));
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    return Err(TranscriptError::Exists { path: path.to_path_buf() });
-                }
-                Err(error) => return Err(failed(error)),
+        let made = |made: &Path| {
+            let built = DirBuilder::new().recursive(true).mode(0o700).create(made);
+            built.map_err(|source| TranscriptError::write(made, source))
+        };
+        made(&self.sessions)?;
+        // While this is held, nobody who cleans up takes the folder for an empty one.
+        let _sessions = FolderLock::take(&self.sessions).map_err(failed)?;
+        made(folder)?;
+        let guard = FolderLock::take(folder).map_err(failed)?;
+        match OpenOptions::new().append(true).create_new(true).mode(0o600).open(path) {
+            Ok(file) if lock::acquire(&file, &guard).map_err(failed)? => Ok(file),
+            Ok(file) => Err(TranscriptError::running(path, &file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(TranscriptError::Exists { path: path.to_path_buf() })
             }
+            Err(error) => Err(failed(error)),
         }
-        Err(failed(io::Error::from(io::ErrorKind::NotFound)))
     }
 
     /// Reads a transcript by its id, or by the beginning of one that no other id has.
@@ -213,7 +199,7 @@ impl TranscriptStore {
     /// stays.
     pub fn clean(&self, older_than: Duration, now: SystemTime) -> Result<Cleaned, TranscriptError> {
         let cleaned = clean::clean(&self.places()?, older_than, now, clean::Removal::Done);
-        clean::remove_empty_folders(&self.folders()?);
+        clean::remove_empty_folders(&self.sessions, &self.folders()?);
         Ok(cleaned)
     }
 

@@ -144,8 +144,10 @@ fn size(folder: &Path) -> u64 {
 }
 
 /// Removes the folders of sessions that hold nothing any more.
-pub(super) fn remove_empty_folders(folders: &[PathBuf]) {
+pub(super) fn remove_empty_folders(sessions: &Path, folders: &[PathBuf]) {
     for folder in folders {
+        // Whoever begins a run holds this until the run's file is in its folder.
+        let _sessions = FolderLock::take(sessions);
         let guard = FolderLock::take(folder);
         // A folder with something in it stays, and so does one that cannot be removed.
         fs::remove_dir(folder).unwrap_or_default();
