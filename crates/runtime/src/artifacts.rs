@@ -12,6 +12,7 @@ use std::{
 
 use crate::{
     tool::{ToolOutput, wording::count},
+    transcripts::Secrets,
     workspace::{reason, shown},
 };
 
@@ -19,6 +20,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Artifacts {
     directory: PathBuf,
+    secrets: Secrets,
     next: AtomicU32,
 }
 
@@ -34,7 +36,14 @@ pub struct Bound {
 impl Artifacts {
     /// Artifacts in a directory, which need not exist.
     pub fn new(directory: PathBuf) -> Self {
-        Self { directory, next: AtomicU32::new(1) }
+        Self { directory, secrets: Secrets::default(), next: AtomicU32::new(1) }
+    }
+
+    /// The same, in which these never appear.
+    #[must_use]
+    pub fn masking(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
     }
 
     /// The directory.
@@ -44,6 +53,7 @@ impl Artifacts {
 
     /// Keeps a text and says where. This writes to disk: call it where blocking is allowed.
     pub fn keep(&self, stem: &str, text: &str) -> io::Result<PathBuf> {
+        let text = self.secrets.mask(text);
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);

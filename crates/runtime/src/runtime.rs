@@ -146,7 +146,9 @@ impl Runtime {
             context: ToolContext {
                 workspace: Arc::new(workspace),
                 cancel: start.cancel,
-                artifacts: Arc::new(Artifacts::new(artifacts)),
+                artifacts: Arc::new(
+                    Artifacts::new(artifacts).masking(self.transcripts.secrets().clone()),
+                ),
             },
             journal: Box::new(LocalJournal::new(journal)),
             events: self.events.clone(),

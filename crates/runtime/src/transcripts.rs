@@ -101,6 +101,11 @@ impl TranscriptStore {
         Self { sessions: sessions.into().into(), options: Arc::new(options) }
     }
 
+    /// What is never written.
+    pub fn secrets(&self) -> &Secrets {
+        &self.options.secrets
+    }
+
     /// The folder of sessions.
     pub fn sessions(&self) -> &Path {
         &self.sessions
