@@ -26,7 +26,7 @@ pub(crate) fn out(text: &str) -> Result<(), Failure> {
 pub(crate) fn markdown(text: &str) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
         let skin = termimad::MadSkin::default_dark();
-        return out(&format!("{}\n", skin.term_text(&harmless(text))));
+        return out(&format!("{}\n", skin.term_text(&unindented_fences(&harmless(text)))));
     }
     out(&format!("{}\n", text.trim_end()))
 }
@@ -104,5 +104,39 @@ fn settle(written: io::Result<()>) -> Result<(), Failure> {
             Err(Failure::unsuccessful("cannot print the result").because(&error))
         }
         _ => Ok(()),
+    }
+}
+
+/// Fenced blocks inside lists moved to the margin: only there the layout knows them for code.
+fn unindented_fences(text: &str) -> String {
+    let mut fence: Option<usize> = None;
+    let mut laid_out = String::with_capacity(text.len());
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let marks = line.trim_start_matches(' ').starts_with("```");
+        let shift = match fence {
+            Some(shift) => shift.min(indent),
+            None if marks => indent,
+            None => 0,
+        };
+        laid_out.push_str(line.get(shift..).unwrap_or(line));
+        laid_out.push('\n');
+        if marks {
+            fence = if fence.is_some() { None } else { Some(indent) };
+        }
+    }
+    laid_out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unindented_fences;
+
+    #[test]
+    fn fences_in_lists_move_to_the_margin_with_what_is_in_them() {
+        assert_eq!(
+            unindented_fences("- a\n  ```rust\n  fn x() {\n      y\n  }\n z\n  ```\n  b\n"),
+            "- a\n```rust\nfn x() {\n    y\n}\nz\n```\n  b\n"
+        );
     }
 }
