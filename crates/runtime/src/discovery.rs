@@ -107,10 +107,15 @@ impl Discovery {
             for entry in walk::files(&place, &mut found.events) {
                 let known = !trust.is_empty() && trust.knows_canonical(&entry.canonical());
                 let hashing = if known { Hashing::Wanted } else { Hashing::Unneeded };
+                // A folder inside another place is seen twice, and read once.
+                if let Some(cached) = fresh.get(&entry.path) {
+                    found.candidates.push(candidate(&place, &entry.path, cached, trust));
+                    continue;
+                }
                 match self.unchanged(&entry, hashing) {
-                    Some(cached) => {
-                        found.candidates.push(candidate(&place, &entry.path, &cached, trust));
-                        fresh.insert(entry.path, cached);
+                    Some((path, cached)) => {
+                        found.candidates.push(candidate(&place, &path, &cached, trust));
+                        fresh.insert(path, cached);
                     }
                     None => jobs.push(Job { entry, place: place.clone(), hashing }),
                 }
@@ -139,11 +144,13 @@ impl Discovery {
         found
     }
 
-    fn unchanged(&self, entry: &Entry, hashing: Hashing) -> Option<Cached> {
-        let cached = self.cache.get(&entry.path)?;
+    /// What is remembered of a file, taken out of the memory, if it still holds.
+    fn unchanged(&mut self, entry: &Entry, hashing: Hashing) -> Option<(PathBuf, Cached)> {
         let stamp = entry.metadata.as_ref().map(Stamp::of)?;
-        (cached.stamp == stamp && (hashing == Hashing::Unneeded || cached.hash.is_some()))
-            .then(|| cached.clone())
+        let (path, cached) = self.cache.remove_entry(&entry.path)?;
+        let holds =
+            cached.stamp == stamp && (hashing == Hashing::Unneeded || cached.hash.is_some());
+        holds.then_some((path, cached))
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use attache_kernel::{
@@ -24,18 +24,25 @@ const MAX_FILES: usize = 50_000;
 /// A file that may be an agent.
 pub(crate) struct Entry {
     pub(crate) path: PathBuf,
-    /// Its folder without links; none where that cannot be told.
-    folder: Option<Arc<Path>>,
+    folder: Arc<Folder>,
     is_link: bool,
     pub(crate) format: Format,
     /// Of what a link leads to; none where it leads nowhere.
     pub(crate) metadata: Option<Metadata>,
 }
 
+/// The folder of several files.
+struct Folder {
+    path: PathBuf,
+    /// The same without links, once somebody asks; none where that cannot be told.
+    canonical: OnceLock<Option<PathBuf>>,
+}
+
 impl Entry {
-    /// The path without links. The folder's is worked out once for all its files.
+    /// The path without links. The folder's is worked out once for all its files, and only if asked.
     pub(crate) fn canonical(&self) -> PathBuf {
-        match (&self.folder, self.path.file_name()) {
+        let folder = self.folder.canonical.get_or_init(|| self.folder.path.canonicalize().ok());
+        match (folder, self.path.file_name()) {
             (Some(folder), Some(name)) if !self.is_link => folder.join(name),
             _ => self.path.canonicalize().unwrap_or_else(|_| self.path.clone()),
         }
@@ -88,11 +95,11 @@ impl Walk<'_> {
             Ok(listing) => listing,
             Err(error) => return self.unreadable(folder, &error.to_string()),
         };
-        let canonical: Option<Arc<Path>> = folder.canonicalize().ok().map(Arc::from);
+        let this = Arc::new(Folder { path: folder.to_path_buf(), canonical: OnceLock::new() });
         let mut folders = Vec::new();
         for item in listing {
             match item {
-                Ok(item) => folders.extend(self.item(&item, canonical.as_ref())),
+                Ok(item) => folders.extend(self.item(&item, &this)),
                 Err(error) => self.unreadable(folder, &error.to_string()),
             }
         }
@@ -103,14 +110,15 @@ impl Walk<'_> {
     }
 
     /// Takes in one item of a listing; a folder is handed back.
-    fn item(&mut self, item: &fs::DirEntry, folder: Option<&Arc<Path>>) -> Option<PathBuf> {
+    fn item(&mut self, item: &fs::DirEntry, folder: &Arc<Folder>) -> Option<PathBuf> {
         let path = item.path();
         let kind = item.file_type().ok()?;
         let format = self.place.format_of(&path);
         if format.is_none() && kind.is_file() {
             return None;
         }
-        let metadata = fs::metadata(&path).ok();
+        // Only a link has to be followed; the rest is asked of the open folder, which is quicker.
+        let metadata = if kind.is_symlink() { fs::metadata(&path) } else { item.metadata() }.ok();
         if metadata.as_ref().is_some_and(Metadata::is_dir) {
             let foreign =
                 path.file_name().is_some_and(|name| name == ".git" || name == "node_modules");
@@ -125,7 +133,13 @@ impl Walk<'_> {
         }
         if self.entries.len() <= MAX_FILES {
             let is_link = kind.is_symlink();
-            self.entries.push(Entry { path, folder: folder.cloned(), is_link, format, metadata });
+            self.entries.push(Entry {
+                path,
+                folder: Arc::clone(folder),
+                is_link,
+                format,
+                metadata,
+            });
         }
         None
     }

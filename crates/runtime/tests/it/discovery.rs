@@ -356,3 +356,17 @@ fn a_home_that_is_reached_through_a_link_is_no_project() {
     let mine = inventory.record("mine").unwrap();
     assert_eq!((mine.scope, mine.overrides.len()), (Scope::User, 0));
 }
+
+#[test]
+fn a_folder_inside_another_place_is_not_read_again_either() {
+    let world = World::new();
+    world.agent("project/.claude/agents/team/one.md", "one");
+    let mut places = world.places();
+    places.extra_dirs = vec![world.path("project/.claude/agents/team")];
+    let mut discovery = Discovery::new(places, Rules::default());
+    let trust = TrustStore::default();
+    discovery.look(&trust);
+    let again = discovery.look(&trust);
+    assert_eq!(again.files_read, 0);
+    assert_eq!(take_stock(again).find("one").unwrap().overrides.len(), 1);
+}
