@@ -8,16 +8,18 @@ use std::{path::PathBuf, sync::Arc};
 
 use attache_kernel::{
     definition::{Definition, Trust},
-    outcome::{ModelUsed, RunResult, Status},
+    outcome::{RunResult, Status},
     registry::Record,
     run::{
         Run,
         assignment::{Assignment, Environment, Finish, ModelLimits, SessionSource, SubAgentSource},
     },
+    tool_filter::ToolSet,
     transcript::fold,
 };
 use attache_runtime::{
     executor::Patience,
+    model::Model,
     runtime::{Runtime, Start, StartError, new_run_id, new_session_id},
     transcripts::RunState,
 };
@@ -215,14 +217,7 @@ fn fresh(args: &RunArgs, setup: &Setup) -> Result<RunPlan, Failure> {
         tools: Vec::new(),
         withheld_tools,
     };
-    let start = Start {
-        assignment,
-        rights: filtered.tools,
-        model: connection.model,
-        root,
-        further_roots: setup.settings.workspace_roots.clone(),
-        cancel: CancellationToken::new(),
-    };
+    let start = start(assignment, filtered.tools, connection.model, root, setup);
     Ok(RunPlan { start, earlier: None })
 }
 
@@ -251,21 +246,25 @@ fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result
         }
     };
     let connection = connection::connect(&choice, setup)?;
-    assignment.model = ModelUsed { chosen_by: before.model.chosen_by, ..connection.used };
+    assignment.model = connection.used;
     let root = PathBuf::from(&before.environment.cwd);
     if !root.is_dir() {
         return Err(Failure::usage(format!("the run's folder {} is gone", root.display()))
             .hint("restore the folder"));
     }
-    let start = Start {
-        assignment,
-        rights: filtered.tools,
-        model: connection.model,
-        root,
-        further_roots: setup.settings.workspace_roots.clone(),
-        cancel: CancellationToken::new(),
-    };
+    let start = start(assignment, filtered.tools, connection.model, root, setup);
     Ok(RunPlan { start, earlier: Some(earlier) })
+}
+
+fn start(
+    assignment: Assignment,
+    rights: ToolSet,
+    model: Arc<dyn Model>,
+    root: PathBuf,
+    setup: &Setup,
+) -> Start {
+    let further_roots = setup.settings.workspace_roots.clone();
+    Start { assignment, rights, model, root, further_roots, cancel: CancellationToken::new() }
 }
 
 /// A resumed agent is trusted if its file is, and still says what it said.
