@@ -5,6 +5,7 @@ use std::{
     process::Stdio,
 };
 
+use attache_testkit::project::TestProject;
 use serde_json::{Value, json};
 
 use crate::project;
@@ -77,29 +78,18 @@ fn the_built_in_agents_are_there() {
 
 #[test]
 fn the_model_is_chosen_by_the_first_rule_that_names_one() {
-    let project = project().with_env("CODEX_SUBAGENT_MODEL", "from-env");
-    project.agent("one", "description: d\nmodel: inherit");
-    let chosen = |arguments: &[&str]| {
+    let with_variable = project().with_env("CODEX_SUBAGENT_MODEL", "from-env");
+    let without = project();
+    let chosen_in = |project: &TestProject, arguments: &[&str]| {
+        project.agent("one", "description: d\nmodel: inherit");
         let mut all = vec!["show", "one", "--json"];
         all.extend(arguments);
         let model = project.json(&all)["effective_model"].clone();
-        (
-            model["model"].as_str().unwrap().to_owned(),
-            model["chosen_by"].as_str().unwrap().to_owned(),
-        )
+        let word = |key: &str| model[key].as_str().unwrap().to_owned();
+        (word("model"), word("chosen_by"))
     };
-    assert_eq!(chosen(&[]), ("from-env".to_owned(), "env".to_owned()));
-    let project = crate::project();
-    project.agent("one", "description: d\nmodel: inherit");
-    let chosen = |arguments: &[&str]| {
-        let mut all = vec!["show", "one", "--json"];
-        all.extend(arguments);
-        let model = project.json(&all)["effective_model"].clone();
-        (
-            model["model"].as_str().unwrap().to_owned(),
-            model["chosen_by"].as_str().unwrap().to_owned(),
-        )
-    };
+    assert_eq!(chosen_in(&with_variable, &[]), ("from-env".to_owned(), "env".to_owned()));
+    let chosen = |arguments: &[&str]| chosen_in(&without, arguments);
     assert_eq!(
         chosen(&["-c", "subagents.default_model=d"]),
         ("d".to_owned(), "default".to_owned())

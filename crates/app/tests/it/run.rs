@@ -1,6 +1,11 @@
 //! `attache run`, with the model that needs no key and no network.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
+    process::{Command, Stdio},
+};
 
 use attache_testkit::project::{Ran, TestProject};
 use serde_json::{Value, json};
@@ -145,6 +150,9 @@ fn a_run_goes_on_where_it_was_left() {
     assert_eq!(second["status"], "goal");
     let text = fs::read_to_string(second["transcript"].as_str().unwrap()).unwrap();
     assert!(text.contains("and the readme?") && text.contains("tool filter"));
+    let call = &["run", "--resume", id, "again", "--json", "--model", "offline"];
+    assert_eq!(object(&project.run(call))["model"]["chosen_by"], "call", "it says who chose now");
+    let second = object(&project.run(&["run", "--resume", id, "and the readme?", "--json"]));
     let third = object(&project.run(&["run", "--resume", "last", "more", "--json"]));
     assert_eq!(third["resumed_from"], second["agent_id"]);
 }
@@ -343,4 +351,30 @@ fn two_runs_at_once_do_not_meet() {
     ids.dedup();
     assert_eq!(ids.len(), 4);
     assert!(results.iter().all(|result| result["status"] == "goal"));
+}
+
+/// Enough text that a search is still under way when the signal comes.
+#[test]
+fn an_interrupt_stops_the_run_cleanly_and_says_how_to_go_on() {
+    let project = project();
+    let text = "the quick brown fox jumps over the lazy dog\n".repeat(6000);
+    for number in 0..300 {
+        project.file(&format!("texts/{number}.txt"), &text);
+    }
+    let mut child = project
+        .command(&["run", "Explore", "where does the lazy fox parser jump?"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    // The first call is announced once it is under way.
+    assert!(lines.by_ref().any(|line| line.unwrap().contains("→ grep_files")));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest:?}");
+    let hint = rest.iter().find_map(|line| line.strip_prefix("resume with: attache run --resume "));
+    let shown = project.run(&["transcript", hint.expect("the line that resumes it")]).stdout;
+    assert!(shown.contains("(interrupted)"), "{shown}");
 }

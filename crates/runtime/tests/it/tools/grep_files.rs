@@ -276,6 +276,12 @@ fn endless(fixture: &Fixture) -> Value {
     json!({"pattern": "needle", "path": "big"})
 }
 
+/// Whether this process has the file open.
+fn is_open(path: &std::path::Path) -> bool {
+    let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+    open.filter_map(|file| fs::read_link(file.path()).ok()).any(|file| file == path)
+}
+
 #[test]
 fn a_search_stops_in_the_middle_of_a_file() {
     let fixture = Fixture::new();
@@ -284,7 +290,9 @@ fn a_search_stops_in_the_middle_of_a_file() {
     let start = Instant::now();
     let output = runtime.block_on(async {
         let stop = async {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            while !is_open(&fixture.root().join("big")) {
+                tokio::task::yield_now().await;
+            }
             fixture.context.cancel.cancel();
         };
         tokio::join!(fixture.tool("grep_files").call(arguments, &fixture.context), stop).0
