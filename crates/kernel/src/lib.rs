@@ -26,6 +26,7 @@ pub mod message;
 pub mod usage;
 
 pub mod outcome;
+pub mod price;
 
 pub mod event;
 

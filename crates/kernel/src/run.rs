@@ -37,7 +37,7 @@ use self::{
 };
 pub use self::{
     feed::{Reply, ToolOutput},
-    retry::ModelFailure,
+    retry::{ModelFailure, Stage},
 };
 use crate::{
     conversation::Conversation,

@@ -13,7 +13,7 @@ use attache_kernel::{
     event::StopReason,
     id::ToolCallId,
     message::{AssistantPart, ToolCall},
-    run::{ModelFailure, ModelRequest, Reply},
+    run::{ModelFailure, ModelRequest, Reply, Stage},
     usage::Usage,
 };
 use attache_runtime::model::{Chunk, Chunks, Model, ModelCall, ModelFuture};
@@ -101,6 +101,7 @@ pub fn fails(failure: ModelFailure) -> Turn {
 pub fn fails_for_now(message: &str) -> Turn {
     fails(ModelFailure::Transient {
         message: message.to_owned(),
+        stage: Stage::Request,
         retry_after: Some(Duration::ZERO),
     })
 }

@@ -13,6 +13,7 @@ use crate::{
     id::{AgentName, RunId, SessionId},
     message::Message,
     outcome::{ModelUsed, ResultOf},
+    run::retry::Stage,
     tool_filter::{ToolSet, Verdict, WithheldTool},
     tool_name::ToolName,
 };
@@ -119,13 +120,26 @@ pub struct Environment {
 pub struct ModelLimits {
     /// How often a failed call is tried again.
     pub max_retries: u32,
+    /// How often one is whose answer broke off; none is as often as any other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_stream_retries: Option<u32>,
     /// How many tokens a conversation may have; none is not known.
     pub context_window: Option<u64>,
 }
 
 impl Default for ModelLimits {
     fn default() -> Self {
-        Self { max_retries: 5, context_window: None }
+        Self { max_retries: 5, max_stream_retries: None, context_window: None }
+    }
+}
+
+impl ModelLimits {
+    /// How often a call that failed at that stage is tried again.
+    pub(crate) fn retries_at(&self, stage: Stage) -> u32 {
+        match stage {
+            Stage::Request => self.max_retries,
+            Stage::Stream => self.max_stream_retries.unwrap_or(self.max_retries),
+        }
     }
 }
 

@@ -13,7 +13,8 @@ use super::{
     compaction::{self, Newest},
     decide::{answered, returned},
     judge::{Circumstances, tidied},
-    milliseconds, prose, retry,
+    milliseconds, prose,
+    retry::{self, Stage},
     state::{OpenCall, Phase},
 };
 use crate::{
@@ -107,8 +108,9 @@ impl Run {
                     None => Event::Failed { message },
                 }
             }
-            ModelFailure::Transient { message, retry_after } => {
-                self.retry(message, retry_after, random, milliseconds(now))
+            ModelFailure::Transient { message, stage, retry_after } => {
+                let delay = |failures| retry::delay_ms(failures, retry_after, random);
+                self.retry(message, stage, delay, milliseconds(now))
             }
         };
         self.happened(event, now)
@@ -117,17 +119,17 @@ impl Run {
     fn retry(
         &self,
         reason: String,
-        retry_after: Option<Duration>,
-        random: f64,
+        stage: Stage,
+        delay_ms: impl Fn(u32) -> u64,
         now_ms: u64,
     ) -> Event {
-        let max_retries = self.assignment.model_limits.max_retries;
+        let max_retries = self.assignment.model_limits.retries_at(stage);
         let failures = self.state.failures.saturating_add(1);
         if failures > max_retries {
             let message = format!("{reason} (given up after {failures} attempts)");
             return Event::Failed { message };
         }
-        let delay_ms = retry::delay_ms(failures, retry_after, random);
+        let delay_ms = delay_ms(failures);
         let in_time = self
             .deadline()
             .is_none_or(|deadline| now_ms.saturating_add(delay_ms) < milliseconds(deadline));

@@ -9,6 +9,8 @@ pub enum ModelFailure {
     Transient {
         /// What went wrong.
         message: String,
+        /// How far the call had come.
+        stage: Stage,
         /// How long the provider asks to wait.
         retry_after: Option<Duration>,
     },
@@ -22,6 +24,15 @@ pub enum ModelFailure {
         /// What the provider said.
         message: String,
     },
+}
+
+/// How far a call had come when it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing of an answer had arrived.
+    Request,
+    /// The answer had begun.
+    Stream,
 }
 
 const FIRST_DELAY_MS: u64 = 500;

@@ -14,7 +14,7 @@ use attache_kernel::{
     model_choice::ChosenBy,
     outcome::{Descendants, ModelUsed, RunResult, Status, Surroundings},
     run::{
-        ModelFailure, Reply, Run, Step, ToolOutput,
+        ModelFailure, Reply, Run, Stage, Step, ToolOutput,
         assignment::{
             Assignment, CallGuard, Effect, Environment, Finish, ModelLimits, RunRequest,
             SessionSource, SubAgentSource, ToolSpec,
@@ -205,6 +205,7 @@ fn activities() -> Vec<SubagentActivityEvent> {
     short.feed(500, |run, now| {
         let failure = ModelFailure::Transient {
             message: "429 Too Many Requests".to_owned(),
+            stage: Stage::Request,
             retry_after: Some(Duration::from_secs(2)),
         };
         run.model_failed(failure, 0.5, now)

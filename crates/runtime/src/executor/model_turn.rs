@@ -8,7 +8,7 @@ use std::{
 
 use attache_kernel::{
     event::Event,
-    run::{ModelFailure, ModelRequest, Reply},
+    run::{ModelFailure, ModelRequest, Reply, Stage},
 };
 
 use super::{Driver, Interruption};
@@ -46,7 +46,12 @@ impl Driver {
             Waited::Stalled => {
                 let seconds = self.patience.stall.as_secs();
                 let message = format!("the model sent nothing for {seconds} s");
-                self.failed(ModelFailure::Transient { message, retry_after: None }).await
+                self.failed(ModelFailure::Transient {
+                    message,
+                    stage: Stage::Stream,
+                    retry_after: None,
+                })
+                .await
             }
             Waited::Interrupted(interruption) => {
                 if !partial.trim().is_empty() {

@@ -8,7 +8,7 @@ use crate::{
     conversation::work,
     definition::OutputConfig,
     event::ApprovalDecision,
-    run::{ModelFailure, state::Phase},
+    run::{ModelFailure, Stage, state::Phase},
     transcript::fold,
 };
 
@@ -80,7 +80,7 @@ fn replies() -> impl Strategy<Value = Reply> {
 
 fn act() -> impl Strategy<Value = Act> {
     let failure = prop_oneof![
-        4 => Just(ModelFailure::Transient { message: "529".to_owned(), retry_after: None }),
+        4 => Just(ModelFailure::Transient { message: "529".to_owned(), stage: Stage::Stream, retry_after: None }),
         2 => Just(ModelFailure::ContextLength { message: "too long".to_owned() }),
         1 => Just(ModelFailure::Fatal { message: "401".to_owned() }),
     ];

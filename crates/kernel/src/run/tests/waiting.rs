@@ -1,10 +1,18 @@
 //! What happens while a run waits: approvals, cancellation, failures and retries, news from outside.
 
 use super::*;
-use crate::{event::ApprovalDecision, outcome::Status, run::ModelFailure};
+use crate::{
+    event::ApprovalDecision,
+    outcome::Status,
+    run::{ModelFailure, Stage},
+};
 
 fn transient(message: &str) -> ModelFailure {
-    ModelFailure::Transient { message: message.to_owned(), retry_after: None }
+    ModelFailure::Transient {
+        message: message.to_owned(),
+        stage: Stage::Request,
+        retry_after: None,
+    }
 }
 
 fn too_long() -> ModelFailure {
@@ -111,6 +119,7 @@ fn a_retry_that_would_come_too_late_is_not_made() {
     let mut script = Script::begin(assignment());
     let failure = ModelFailure::Transient {
         message: "429".to_owned(),
+        stage: Stage::Request,
         retry_after: Some(Duration::from_mins(1)),
     };
     script.does(|run, now| run.model_failed(failure.clone(), 0.5, now));
