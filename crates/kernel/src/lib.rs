@@ -17,6 +17,7 @@ pub mod tool_rule;
 
 pub mod tool_filter;
 
+pub mod model_catalogue;
 pub mod model_choice;
 pub mod registry;
 pub mod suggest;
