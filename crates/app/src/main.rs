@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod connection;
 mod environment;
 mod failure;
 mod print;

@@ -3,6 +3,7 @@
 //! Folders, settings, trust and the agents there are; each is worked out once, here.
 
 mod models;
+mod providers;
 mod rights;
 
 use std::path::{Path, PathBuf};
@@ -17,11 +18,12 @@ use attache_kernel::{
 };
 use attache_runtime::{
     discovery::{Discovery, DiscoveryMode, Places, content_hash},
+    model::http::HttpClient,
     trust::{TrustError, TrustStore},
 };
 
 use self::models::ParentModel;
-pub(crate) use self::models::key_variables;
+pub(crate) use self::providers::{ProviderInForce, key_variables};
 use crate::{
     cli::Globals,
     environment::Environment,
@@ -47,6 +49,8 @@ pub(crate) struct Setup {
     pub(crate) project: Project,
     pub(crate) project_trust: ProjectTrust,
     pub(crate) format: OutputFormat,
+    /// The connections all models share.
+    pub(crate) http: HttpClient,
     /// Whether nothing is to be said beside the result.
     pub(crate) quiet: bool,
     /// Whether a base was given for relative paths.
@@ -104,7 +108,9 @@ impl Setup {
                 ));
             }
         }
+        let http = HttpClient::new(providers::proxies(&environment));
         Ok(Self {
+            http,
             working_directory,
             home,
             attache_home,

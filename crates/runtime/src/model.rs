@@ -3,8 +3,12 @@
 //! One streaming method; a caller that wants no chunks ignores them. Foreign wire types never leave the
 //! module of their provider.
 
+pub mod http;
 pub mod offline;
+pub mod provider;
+pub mod remote;
 pub mod replay;
+pub mod wire;
 
 use std::{fmt, pin::Pin};
 

@@ -2,7 +2,7 @@
 //!
 //! Every run it begins is awaited by its caller; dropping that future ends the run and all it holds.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use attache_kernel::{
     event::Event,
@@ -49,6 +49,8 @@ pub struct Start {
     pub rights: ToolSet,
     /// What answers it.
     pub model: Arc<dyn Model>,
+    /// How long it may be silent; none is as long as any other.
+    pub stall: Option<Duration>,
     /// Where it works.
     pub root: PathBuf,
     /// Further folders its file tools may use.
@@ -152,7 +154,10 @@ impl Runtime {
             },
             journal: Box::new(LocalJournal::new(journal)),
             events: self.events.clone(),
-            patience: self.patience,
+            patience: Patience {
+                stall: start.stall.unwrap_or(self.patience.stall),
+                ..self.patience
+            },
         })
         .await?;
         let surroundings =

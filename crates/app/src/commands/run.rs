@@ -1,6 +1,5 @@
 //! `attache run AGENT TASK`: one agent, from task to result.
 
-mod connection;
 mod inputs;
 mod task;
 
@@ -12,14 +11,13 @@ use attache_kernel::{
     registry::Record,
     run::{
         Run,
-        assignment::{Assignment, Environment, Finish, ModelLimits, SessionSource, SubAgentSource},
+        assignment::{Assignment, Environment, Finish, SessionSource, SubAgentSource},
     },
     tool_filter::ToolSet,
     transcript::fold,
 };
 use attache_runtime::{
     executor::Patience,
-    model::Model,
     runtime::{Runtime, Start, StartError, new_run_id, new_session_id},
     transcripts::RunState,
 };
@@ -27,6 +25,7 @@ use clap::{Args, ValueEnum};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    connection::{self, Asker, Connection},
     failure::{Exit, Failure},
     print::{
         self,
@@ -193,7 +192,8 @@ fn fresh(args: &RunArgs, setup: &Setup) -> Result<RunPlan, Failure> {
     let trust = if args.trust { Trust::Trusted } else { record.trusted };
     let filtered = setup.rights(definition, trust);
     let choice = setup.choose_model(definition, args.model.as_deref(), args.provider.as_deref())?;
-    let connection = connection::connect(&choice, setup)?;
+    let asker = Asker { definition, trust };
+    let connection = connection::connect(&choice, asker, setup)?;
     let root = definition
         .base_dir
         .as_ref()
@@ -212,12 +212,12 @@ fn fresh(args: &RunArgs, setup: &Setup) -> Result<RunPlan, Failure> {
         description: None,
         inputs,
         environment: environment(&root),
-        model: connection.used,
-        model_limits: ModelLimits::default(),
+        model: connection.used.clone(),
+        model_limits: connection.limits,
         tools: Vec::new(),
         withheld_tools,
     };
-    let start = start(assignment, filtered.tools, connection.model, root, setup);
+    let start = start(assignment, filtered.tools, connection, root, setup);
     Ok(RunPlan { start, earlier: None })
 }
 
@@ -237,7 +237,8 @@ fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result
     let task = task::read(&words, args.file.as_deref(), true)?;
     let mut assignment = before.resumed_as(new_run_id(), task);
     let definition = Arc::clone(&assignment.definition);
-    let filtered = setup.rights(&definition, trust_of(&definition, args, setup)?);
+    let trust = trust_of(&definition, args, setup)?;
+    let filtered = setup.rights(&definition, trust);
     assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
     let choice = match (&args.model, &args.provider) {
         (None, None) => connection::as_before(&before.model),
@@ -245,26 +246,36 @@ fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result
             setup.choose_model(&definition, model.as_deref(), provider.as_deref())?
         }
     };
-    let connection = connection::connect(&choice, setup)?;
-    assignment.model = connection.used;
+    let asker = Asker { definition: &definition, trust };
+    let connection = connection::connect(&choice, asker, setup)?;
+    assignment.model = connection.used.clone();
+    assignment.model_limits = connection.limits;
     let root = PathBuf::from(&before.environment.cwd);
     if !root.is_dir() {
         return Err(Failure::usage(format!("the run's folder {} is gone", root.display()))
             .hint("restore the folder"));
     }
-    let start = start(assignment, filtered.tools, connection.model, root, setup);
+    let start = start(assignment, filtered.tools, connection, root, setup);
     Ok(RunPlan { start, earlier: Some(earlier) })
 }
 
 fn start(
     assignment: Assignment,
     rights: ToolSet,
-    model: Arc<dyn Model>,
+    connection: Connection,
     root: PathBuf,
     setup: &Setup,
 ) -> Start {
     let further_roots = setup.settings.workspace_roots.clone();
-    Start { assignment, rights, model, root, further_roots, cancel: CancellationToken::new() }
+    Start {
+        assignment,
+        rights,
+        model: connection.model,
+        stall: connection.stall,
+        root,
+        further_roots,
+        cancel: CancellationToken::new(),
+    }
 }
 
 /// A resumed agent is trusted if its file is, and still says what it said.

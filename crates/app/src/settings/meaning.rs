@@ -39,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) model_providers: BTreeMap<String, ProviderSettings>,
     /// Prices by model.
     pub(crate) model_prices: BTreeMap<String, ModelPrice>,
+    /// How many tokens a conversation with a model may have, by model.
+    pub(crate) model_context_windows: BTreeMap<String, u64>,
     /// MCP servers by name.
     pub(crate) mcp_servers: BTreeMap<String, McpServerSettings>,
     /// Directories besides the workspace that file tools may use.
@@ -70,6 +72,8 @@ pub(crate) struct ModelPrice {
     pub(crate) output: Option<f64>,
     /// Input that was read from the provider's cache; none is the price of input.
     pub(crate) cached: Option<f64>,
+    /// Input that was written to the provider's cache; none is the price of input.
+    pub(crate) cache_write: Option<f64>,
 }
 
 /// `[tools]`.
@@ -123,6 +127,7 @@ impl Settings {
             model_aliases: top.map("model_aliases")?,
             model_providers: top.entries("model_providers", ProviderSettings::of)?,
             model_prices: top.entries("model_prices", ModelPrice::of)?,
+            model_context_windows: top.map("model_context_windows")?,
             mcp_servers: top.entries("mcp_servers", McpServerSettings::of)?,
             workspace_roots: top.required("workspace_roots")?,
             durability: top.required("durability")?,
@@ -151,6 +156,7 @@ impl ModelPrice {
             input: price.optional("input")?,
             output: price.optional("output")?,
             cached: price.optional("cached")?,
+            cache_write: price.optional("cache_write")?,
         })
     }
 }

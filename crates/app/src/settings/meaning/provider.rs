@@ -29,6 +29,8 @@ pub(crate) struct ProviderSettings {
     pub(crate) stream_max_retries: Option<u32>,
     /// How long a stream may be silent; `stall_seconds` where none is given.
     pub(crate) stream_idle_timeout_ms: Option<u32>,
+    /// Whether its key may be sent unencrypted to another machine.
+    pub(crate) allow_http: Option<bool>,
 }
 
 impl ProviderSettings {
@@ -44,6 +46,7 @@ impl ProviderSettings {
             request_max_retries: provider.optional("request_max_retries")?,
             stream_max_retries: provider.optional("stream_max_retries")?,
             stream_idle_timeout_ms: provider.optional("stream_idle_timeout_ms")?,
+            allow_http: provider.optional("allow_http")?,
         })
     }
 }

@@ -18,6 +18,8 @@ const SETTINGS: &[Key] = &[
         .in_project(ProjectUse::Trusted),
     key("model_prices", Shape::Named("model", &Shape::Section(listed(&[PRICE]))))
         .in_project(ProjectUse::ADDED),
+    key("model_context_windows", Shape::Named("model", &Shape::Value(Kind::Count)))
+        .in_project(ProjectUse::ADDED),
     key("mcp_servers", Shape::Named("name", &Shape::Open(MCP_SERVER)))
         .in_project(ProjectUse::Trusted),
     key("workspace_roots", Shape::Value(Kind::Paths))
@@ -53,9 +55,15 @@ const PROVIDER: &[Key] = &[
     key("request_max_retries", whole(0)),
     key("stream_max_retries", whole(0)),
     key("stream_idle_timeout_ms", whole(1)),
+    key("allow_http", SWITCH),
 ];
 
-const PRICE: &[Key] = &[key("input", AMOUNT), key("output", AMOUNT), key("cached", AMOUNT)];
+const PRICE: &[Key] = &[
+    key("input", AMOUNT),
+    key("output", AMOUNT),
+    key("cached", AMOUNT),
+    key("cache_write", AMOUNT),
+];
 
 /// The keys of an MCP server that mean something here.
 pub(crate) const MCP_SERVER: Keys = listed(&[MCP_SERVER_KEYS]);

@@ -97,7 +97,7 @@ fn every_setting_reaches_its_field() {
     assert_eq!(settings.profile.as_deref(), Some("p"));
     assert_eq!(
         settings.model_prices["m.1"],
-        ModelPrice { input: Some(1.0), output: Some(2.5), cached: Some(0.1) }
+        ModelPrice { input: Some(1.0), output: Some(2.5), cached: Some(0.1), cache_write: None }
     );
     assert_eq!(
         settings.subagents,

@@ -1,0 +1,239 @@
+//! A remote model: a provider's answer to a conversation, over HTTP.
+//!
+//! An answer is handed over whole or not at all. Whether a failure is worth another attempt is told,
+//! not decided: the run decides, and its clocks hold.
+
+pub(crate) mod failure;
+mod retry_after;
+pub(crate) mod sse;
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use attache_kernel::{
+    definition::ModelConfig,
+    price::Price,
+    run::{ModelFailure, Reply, Stage},
+};
+use jiff::Timestamp;
+use reqwest::{Client, Response, header::CONTENT_TYPE};
+
+use self::{
+    failure::{Refusal, disconnected, refused, streamed},
+    sse::SseParser,
+};
+use super::{
+    Chunk, Chunks, Model, ModelCall, ModelFuture,
+    http::{HttpClient, HttpError},
+    provider::Provider,
+    wire::{Answer, Asked, Decoder, End, StreamFault, Traits, check_parameters},
+};
+use crate::transcripts::Secrets;
+
+pub use super::wire::ReservedParameter;
+
+/// How long the end of a connection's body is waited for once the answer is whole.
+const FAREWELL: Duration = Duration::from_millis(25);
+
+/// A model that a provider runs.
+pub struct RemoteModel {
+    provider: Arc<Provider>,
+    http: Client,
+    traits: Traits,
+    price: Option<Price>,
+    secrets: Secrets,
+    /// Whether the provider has left out the mark at the end of a whole answer before: some always do.
+    leaves_out_marks: AtomicBool,
+}
+
+/// Why a model cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// There is no HTTP.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// The agent's parameters cannot be sent.
+    #[error(transparent)]
+    Parameter(#[from] ReservedParameter),
+}
+
+impl RemoteModel {
+    /// A model of that provider. It costs nothing to make one for each run: connections are shared.
+    pub fn new(
+        provider: Arc<Provider>,
+        http: &HttpClient,
+        traits: Traits,
+        price: Option<Price>,
+    ) -> Result<Self, RemoteError> {
+        let http = http.for_address(&provider.address(""))?;
+        let secrets = Secrets::new(provider.secrets());
+        let leaves_out_marks = AtomicBool::new(false);
+        Ok(Self { provider, http, traits, price, secrets, leaves_out_marks })
+    }
+
+    /// Refuses an agent's parameters if they cannot be sent.
+    pub fn check(&self, config: &ModelConfig) -> Result<(), RemoteError> {
+        Ok(check_parameters(self.provider.wire_api(), config)?)
+    }
+
+    async fn ask(&self, call: ModelCall<'_>, chunks: Chunks<'_>) -> Result<Reply, ModelFailure> {
+        let ModelCall { request, assignment } = call;
+        let asked = Asked { request, assignment, traits: self.traits };
+        let body = self.provider.wire_api().body(asked).map_err(|error| {
+            let message = format!("the request cannot be written: {error}");
+            ModelFailure::Fatal { message }
+        })?;
+        let response = self
+            .http
+            .post(self.provider.address(&assignment.model.id))
+            .headers(self.provider.headers().clone())
+            .body(body)
+            .send()
+            .await
+            .map_err(|error| self.disconnected(Stage::Request, &error))?;
+        chunks(Chunk::Alive);
+        if !response.status().is_success() {
+            return Err(self.refused(response, chunks).await);
+        }
+        if let Some(failure) = self.not_a_stream(&response) {
+            return Err(failure);
+        }
+        let answer = self.read(response, chunks).await?;
+        let priced = self.price.map(|price| price.cost_usd(&answer.usage));
+        Ok(Reply {
+            content: answer.content,
+            stop: answer.stop,
+            usage: answer.usage,
+            cost_usd: answer.cost_usd.or(priced),
+        })
+    }
+
+    async fn read(
+        &self,
+        mut response: Response,
+        chunks: Chunks<'_>,
+    ) -> Result<Answer, ModelFailure> {
+        let mut parser = SseParser::default();
+        let mut decoder = self.provider.wire_api().decoder();
+        while decoder.end() != End::Whole {
+            let piece = match response.chunk().await {
+                Ok(Some(piece)) => piece,
+                Ok(None) => return self.ended(decoder),
+                Err(error) => return Err(self.disconnected(Stage::Stream, &error)),
+            };
+            chunks(Chunk::Alive);
+            let taken = parser.take(&piece, |data| match decoder.end() {
+                // Nothing counts after the end.
+                End::Whole => Ok(()),
+                End::Open | End::Unmarked => decoder.take(data, chunks),
+            });
+            taken.map_err(|fault| self.faulty(fault))?;
+        }
+        // What is left of the body lets the connection be used again.
+        let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+        let _in_time = tokio::time::timeout(FAREWELL, rest).await.is_ok();
+        Ok(decoder.answer())
+    }
+
+    /// The body ended before the answer said so.
+    fn ended(&self, decoder: Box<dyn Decoder>) -> Result<Answer, ModelFailure> {
+        let whole =
+            decoder.end() == End::Unmarked && self.leaves_out_marks.swap(true, Ordering::Relaxed);
+        if whole {
+            return Ok(decoder.answer());
+        }
+        let message =
+            format!("{} ended its answer without the mark at its end", self.provider.id());
+        Err(ModelFailure::Transient { message, stage: Stage::Stream, retry_after: None })
+    }
+
+    fn faulty(&self, fault: StreamFault) -> ModelFailure {
+        let id = self.provider.id();
+        let failure = match fault {
+            StreamFault::Malformed(problem) => ModelFailure::Transient {
+                message: format!("{id} sent something unreadable: {problem}"),
+                stage: Stage::Stream,
+                retry_after: None,
+            },
+            StreamFault::Error(error) => streamed(id, &error),
+            StreamFault::TooLarge => ModelFailure::Fatal {
+                message: format!("{id} sent an answer that is too large to be one (over 16 MB)"),
+            },
+        };
+        self.masked(failure)
+    }
+
+    fn not_a_stream(&self, response: &Response) -> Option<ModelFailure> {
+        let kind = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
+        let is_page = kind.trim_start().to_ascii_lowercase().starts_with("text/html");
+        is_page.then(|| ModelFailure::Fatal {
+            message: format!(
+                "{} answered with a web page at {}: is base_url right?",
+                self.provider.id(),
+                self.provider.shown_address()
+            ),
+        })
+    }
+
+    async fn refused(&self, mut response: Response, chunks: Chunks<'_>) -> ModelFailure {
+        let mut body = Vec::new();
+        // Without its body a refusal still has its status.
+        while let Ok(Some(piece)) = response.chunk().await {
+            chunks(Chunk::Alive);
+            body.extend_from_slice(&piece);
+            if body.len() > failure::MOST_BODY_BYTES {
+                body.truncate(failure::MOST_BODY_BYTES);
+                break;
+            }
+        }
+        let refusal = Refusal {
+            provider: self.provider.id(),
+            status: response.status(),
+            headers: response.headers(),
+            body: &body,
+            key_from: self.provider.key_from(),
+        };
+        self.masked(refused(&refusal, Timestamp::now()))
+    }
+
+    fn disconnected(&self, stage: Stage, error: &reqwest::Error) -> ModelFailure {
+        let (id, address) = (self.provider.id(), self.provider.shown_address());
+        self.masked(disconnected(id, &address, stage, error))
+    }
+
+    /// Providers repeat keys they do not know.
+    fn masked(&self, failure: ModelFailure) -> ModelFailure {
+        let mask = |message: String| self.secrets.mask(&message).into_owned();
+        match failure {
+            ModelFailure::Transient { message, stage, retry_after } => {
+                ModelFailure::Transient { message: mask(message), stage, retry_after }
+            }
+            ModelFailure::ContextLength { message } => {
+                ModelFailure::ContextLength { message: mask(message) }
+            }
+            ModelFailure::Fatal { message } => ModelFailure::Fatal { message: mask(message) },
+        }
+    }
+}
+
+impl Model for RemoteModel {
+    fn call<'a>(&'a self, call: ModelCall<'a>, chunks: Chunks<'a>) -> ModelFuture<'a> {
+        Box::pin(self.ask(call, chunks))
+    }
+}
+
+impl fmt::Debug for RemoteModel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("RemoteModel")
+            .field("provider", &self.provider)
+            .field("traits", &self.traits)
+            .finish_non_exhaustive()
+    }
+}

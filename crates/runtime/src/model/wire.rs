@@ -1,0 +1,177 @@
+//! Wire APIs: how a conversation is written for a provider, and how its answer is read.
+//!
+//! What a provider says stays in the file of its API. A request begins with everything that does not
+//! change from turn to turn and ends with the messages, so each one repeats the bytes of the one before.
+
+mod anthropic;
+mod chat;
+mod draft;
+mod gemini;
+mod head;
+mod responses;
+mod thinking;
+
+use attache_kernel::{
+    event::StopReason,
+    message::AssistantPart,
+    model_catalogue::Thinking,
+    run::{ModelRequest, assignment::Assignment},
+    usage::Usage,
+};
+
+use super::{
+    Chunk,
+    remote::{failure::StreamedError, sse::SseError},
+};
+
+pub use self::head::ReservedParameter;
+pub(super) use self::head::check_parameters;
+
+/// How a provider is talked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WireApi {
+    /// OpenAI's Responses.
+    Responses,
+    /// OpenAI's Chat Completions, and whatever is compatible with it.
+    Chat,
+    /// Anthropic's Messages.
+    Anthropic,
+    /// Gemini's `streamGenerateContent`.
+    Gemini,
+}
+
+/// What is known of a model that decides how it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traits {
+    /// How it is told to think; none is not known.
+    pub thinking: Option<Thinking>,
+    /// How many tokens it can answer with.
+    pub max_output_tokens: Option<u64>,
+    /// Whether it is OpenAI itself that answers: what is only understood there is only sent there.
+    pub openai: bool,
+}
+
+/// Everything a request is made from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) request: &'a ModelRequest,
+    pub(super) assignment: &'a Assignment,
+    pub(super) traits: Traits,
+}
+
+/// Reads the events of an answer.
+pub(super) trait Decoder: Send {
+    /// Takes the data of one event. An event of an unknown kind is nothing.
+    fn take(&mut self, data: &str, show: &mut dyn FnMut(Chunk)) -> Result<(), StreamFault>;
+    /// Whether the answer is whole.
+    fn end(&self) -> End;
+    /// The answer.
+    fn answer(self: Box<Self>) -> Answer;
+}
+
+/// How far an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// More is to come.
+    Open,
+    /// It says that it is done, but the mark at the end of every stream is missing.
+    Unmarked,
+    /// It is whole.
+    Whole,
+}
+
+/// A whole answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Answer {
+    pub(super) content: Vec<AssistantPart>,
+    pub(super) stop: StopReason,
+    pub(super) usage: Usage,
+    /// What it cost, where the provider says.
+    pub(super) cost_usd: Option<f64>,
+}
+
+/// What can be wrong with a stream.
+#[derive(Debug)]
+pub(super) enum StreamFault {
+    /// An event is not what it should be.
+    Malformed(String),
+    /// The provider says that something went wrong.
+    Error(StreamedError),
+    /// The answer is larger than any answer is.
+    TooLarge,
+}
+
+impl From<SseError> for StreamFault {
+    fn from(error: SseError) -> Self {
+        match error {
+            SseError::TooLarge => Self::TooLarge,
+            SseError::NotText => Self::Malformed(error.to_string()),
+        }
+    }
+}
+
+impl From<serde_json::Error> for StreamFault {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Malformed(format!("an event is not the JSON it should be: {error}"))
+    }
+}
+
+impl WireApi {
+    /// The version and the rest of the path a request for a model goes to.
+    pub(super) fn path(self, model: &str) -> (&'static str, String) {
+        match self {
+            Self::Responses => ("v1", "/responses".to_owned()),
+            Self::Chat => ("v1", "/chat/completions".to_owned()),
+            Self::Anthropic => ("v1", "/messages".to_owned()),
+            Self::Gemini => {
+                let model = model.strip_prefix("models/").unwrap_or(model);
+                ("v1beta", format!("/models/{model}:streamGenerateContent"))
+            }
+        }
+    }
+
+    /// Headers every request of this API has.
+    pub(super) fn fixed_headers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Responses | Self::Chat | Self::Gemini => &[("accept", "text/event-stream")],
+            Self::Anthropic => {
+                &[("accept", "text/event-stream"), ("anthropic-version", "2023-06-01")]
+            }
+        }
+    }
+
+    /// The body of a request.
+    pub(super) fn body(self, asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        match self {
+            Self::Responses => responses::request::body(asked),
+            Self::Chat => chat::request::body(asked),
+            Self::Anthropic => anthropic::request::body(asked),
+            Self::Gemini => gemini::request::body(asked),
+        }
+    }
+
+    /// Something that reads an answer.
+    pub(super) fn decoder(self) -> Box<dyn Decoder> {
+        match self {
+            Self::Responses => Box::<responses::stream::ResponsesDecoder>::default(),
+            Self::Chat => Box::<chat::stream::ChatDecoder>::default(),
+            Self::Anthropic => Box::<anthropic::stream::AnthropicDecoder>::default(),
+            Self::Gemini => Box::<gemini::stream::GeminiDecoder>::default(),
+        }
+    }
+}
+
+/// Calls decide: some providers say that the model was done when it called.
+fn stopped(said: StopReason, content: &[AssistantPart]) -> StopReason {
+    match said {
+        StopReason::EndTurn | StopReason::ToolUse | StopReason::Other => {
+            let calls = content.iter().any(|part| part.call().is_some());
+            match (calls, said) {
+                (true, _) => StopReason::ToolUse,
+                (false, StopReason::ToolUse) => StopReason::EndTurn,
+                (false, said) => said,
+            }
+        }
+        StopReason::Length | StopReason::ContentFilter => said,
+    }
+}

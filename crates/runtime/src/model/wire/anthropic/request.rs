@@ -1,0 +1,200 @@
+//! A conversation as Anthropic's Messages takes it.
+//!
+//! Tools and instructions end in a cache breakpoint that never moves; a second one, at the end of the
+//! conversation, is left to the provider. So nothing before the newest messages ever changes.
+//! Results come before whatever else the user says after them, in one message.
+
+use attache_kernel::{
+    message::{AssistantPart, Image, Message, ToolResult, UserPart},
+    model_catalogue::Thinking,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::API;
+use crate::model::wire::{
+    Asked,
+    draft::kept,
+    head::Head,
+    thinking::{Wish, as_effort, as_tokens, wish},
+};
+
+/// How much a model may answer that nothing is known of.
+const USUAL_OUTPUT: u64 = 8192;
+/// How much a model of this provider may answer that is too new to be known.
+const NEW_MODEL_OUTPUT: u64 = 32_000;
+/// Nothing below it is thinking.
+const LEAST_THINKING: u64 = 1024;
+/// What is left for the answer beside the thinking.
+const ANSWER_ROOM: u64 = 8192;
+
+#[derive(Serialize)]
+struct Written<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: &'a str,
+    },
+    Image {
+        source: Source<'a>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: String,
+        name: &'a str,
+        input: Value,
+    },
+    ToolResult {
+        tool_use_id: String,
+        content: Vec<Self>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    let Asked { request, assignment, traits } = asked;
+    let config = &assignment.definition.model_config;
+    let model = assignment.model.id.as_str();
+    let usual = if model.contains("claude") { NEW_MODEL_OUTPUT } else { USUAL_OUTPUT };
+    let most = traits.max_output_tokens.unwrap_or(usual);
+    let wish = wish(config);
+    let budget = match (traits.thinking, wish) {
+        (Some(Thinking::Adaptive | Thinking::None), _)
+        | (_, None | Some(Wish::Nothing))
+        | (None, Some(Wish::Effort(_))) => None,
+        (_, Some(wish)) => Some(as_tokens(wish).unwrap_or(NEW_MODEL_OUTPUT)),
+    };
+    let budget = budget.filter(|tokens| *tokens > 0).map(|tokens| tokens.max(LEAST_THINKING));
+    // What is asked for unasked is bounded; the thinking comes on top.
+    let room = budget.map_or(0, |tokens| tokens + ANSWER_ROOM);
+    let mut head = Head::default()
+        .with("model", model)
+        .with("max_tokens", most.min(NEW_MODEL_OUTPUT).max(room))
+        .with("stream", true)
+        .with_some("temperature", config.temperature)
+        .with_some("top_p", config.top_p);
+    head = match (traits.thinking, wish, budget) {
+        (_, _, Some(budget_tokens)) => {
+            head.with("thinking", json!({"type": "enabled", "budget_tokens": budget_tokens}))
+        }
+        (Some(Thinking::Adaptive), Some(wish), _) if wish != Wish::Nothing => head
+            .with("thinking", json!({"type": "adaptive"}))
+            .with("output_config", json!({"effort": as_effort(wish)})),
+        (None, Some(Wish::Effort(effort)), _) => {
+            head.with("output_config", json!({"effort": effort}))
+        }
+        (_, Some(_), _) => head.with("thinking", json!({"type": "disabled"})),
+        (_, None, _) => head,
+    };
+    head = head.with("cache_control", json!({"type": "ephemeral"}));
+    let tools: Vec<Value> = request
+        .tools
+        .iter()
+        .map(|tool| {
+            json!({
+                "name": tool.name.to_string(), "description": tool.description,
+                "input_schema": tool.parameters,
+            })
+        })
+        .collect();
+    if !tools.is_empty() {
+        head = head.with("tools", tools);
+    }
+    let mut system = Vec::new();
+    let mut messages: Vec<Written<'_>> = Vec::with_capacity(request.messages.len());
+    for message in request.messages.messages() {
+        match message.as_ref() {
+            Message::System { text } => system.push(json!({"type": "text", "text": text})),
+            Message::User { content } => {
+                push(&mut messages, "user", content.iter().filter_map(user).collect());
+            }
+            Message::Assistant { content } => {
+                push(&mut messages, "assistant", content.iter().filter_map(said).collect());
+            }
+            Message::Tool { results } => {
+                push(&mut messages, "user", results.iter().map(result).collect());
+            }
+        }
+    }
+    if let Some(Value::Object(last)) = system.last_mut() {
+        last.insert("cache_control".to_owned(), json!({"type": "ephemeral"}));
+        head = head.with("system", system);
+    }
+    head.merged(&config.parameters).body("messages", &messages)
+}
+
+/// Two messages of one role are one.
+fn push<'a>(messages: &mut Vec<Written<'a>>, role: &'static str, content: Vec<Block<'a>>) {
+    match messages.last_mut() {
+        Some(last) if last.role == role => last.content.extend(content),
+        _ if content.is_empty() => {}
+        _ => messages.push(Written { role, content }),
+    }
+}
+
+fn user(part: &UserPart) -> Option<Block<'_>> {
+    match part {
+        UserPart::Text { text } => text_block(text),
+        UserPart::Image { image: shown } => Some(image(shown)),
+    }
+}
+
+/// Blank texts are refused.
+fn text_block(text: &str) -> Option<Block<'_>> {
+    (!text.trim().is_empty()).then_some(Block::Text { text })
+}
+
+fn image(image: &Image) -> Block<'_> {
+    let source = Source { r#type: "base64", media_type: &image.media_type, data: &image.data };
+    Block::Image { source }
+}
+
+fn said(part: &AssistantPart) -> Option<Block<'_>> {
+    match part {
+        AssistantPart::Text { text, .. } => text_block(text),
+        AssistantPart::Thinking { text, signature, provider_data } => {
+            let data = kept(provider_data.as_ref(), API)?;
+            if let Some(data) = data.get("redacted").and_then(Value::as_str) {
+                return Some(Block::RedactedThinking { data });
+            }
+            let signature = signature.as_deref().filter(|signature| !signature.is_empty())?;
+            Some(Block::Thinking { thinking: text, signature })
+        }
+        AssistantPart::ToolCall { call } => {
+            let input = call.arguments().cloned().unwrap_or(Value::Object(Map::new()));
+            Some(Block::ToolUse { id: id(call.id.as_str()), name: &call.name, input })
+        }
+    }
+}
+
+fn result(result: &ToolResult) -> Block<'_> {
+    let mut content: Vec<_> = text_block(&result.text).into_iter().collect();
+    content.extend(result.images.iter().map(image));
+    let is_error = result.is_error && !content.is_empty();
+    Block::ToolResult { tool_use_id: id(result.call_id.as_str()), content, is_error }
+}
+
+/// Only some characters may be in an id; one of another provider's may have others.
+fn id(id: &str) -> String {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    id.chars().map(|letter| if fits(letter) { letter } else { '_' }).collect()
+}

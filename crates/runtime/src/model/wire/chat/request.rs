@@ -1,0 +1,206 @@
+//! A conversation as Chat Completions takes it.
+//!
+//! Results are texts here; images among them follow in a user's message. A call of the local shell is a
+//! call of the function `shell`. Reasoning goes back under the name it came by.
+
+use std::borrow::Cow;
+
+use attache_kernel::message::{AssistantPart, Image, Message, ToolCall, UserPart};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::API;
+use crate::model::wire::{
+    Asked,
+    draft::kept,
+    head::Head,
+    thinking::{as_effort, wish},
+};
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum Written<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: Content<'a>,
+    },
+    Assistant {
+        content: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        reasoning_details: Vec<&'a Value>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Call<'a>>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: &'a str,
+}
+
+pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    let Asked { request, assignment, traits } = asked;
+    let config = &assignment.definition.model_config;
+    let tools: Vec<Value> = request
+        .tools
+        .iter()
+        .map(|tool| {
+            json!({"type": "function", "function": {
+                "name": tool.name.to_string(), "description": tool.description, "parameters": tool.parameters,
+            }})
+        })
+        .collect();
+    let mut head = Head::default()
+        .with("model", assignment.model.id.as_str())
+        .with("stream", true)
+        .with("stream_options", json!({"include_usage": true}))
+        .with_some("temperature", config.temperature)
+        .with_some("top_p", config.top_p)
+        .with_some("reasoning_effort", wish(config).map(as_effort));
+    if traits.openai {
+        head = head.with("prompt_cache_key", assignment.session_id.to_string());
+    }
+    if !tools.is_empty() {
+        head = head.with("tools", tools);
+    }
+    let mut messages = Vec::with_capacity(request.messages.len() + 8);
+    for message in request.messages.messages() {
+        write(message, &mut messages);
+    }
+    head.merged(&config.parameters).body("messages", &messages)
+}
+
+fn write<'a>(message: &'a Message, to: &mut Vec<Written<'a>>) {
+    match message {
+        Message::System { text } => to.push(Written::System { content: text }),
+        Message::User { content } => to.push(Written::User { content: user(content) }),
+        Message::Assistant { content } => to.push(assistant(content)),
+        Message::Tool { results } => {
+            for result in results {
+                let tool_call_id = result.call_id.as_str();
+                to.push(Written::Tool { tool_call_id, content: &result.text });
+            }
+            let images: Vec<_> = results.iter().flat_map(|result| &result.images).collect();
+            if !images.is_empty() {
+                let mut parts = vec![Part::Text { text: "The images of these results:" }];
+                parts.extend(images.into_iter().map(image));
+                to.push(Written::User { content: Content::Parts(parts) });
+            }
+        }
+    }
+}
+
+fn user(content: &[UserPart]) -> Content<'_> {
+    if let [UserPart::Text { text }] = content {
+        return Content::Text(text);
+    }
+    let parts = content.iter().map(|part| match part {
+        UserPart::Text { text } => Part::Text { text },
+        UserPart::Image { image: shown } => image(shown),
+    });
+    Content::Parts(parts.collect())
+}
+
+fn image(image: &Image) -> Part<'_> {
+    let url = format!("data:{};base64,{}", image.media_type, image.data);
+    Part::ImageUrl { image_url: ImageUrl { url } }
+}
+
+fn assistant(content: &[AssistantPart]) -> Written<'_> {
+    let mut said = Cow::Borrowed("");
+    let (mut as_content, mut as_reasoning) = (Cow::Borrowed(""), Cow::Borrowed(""));
+    let mut reasoning_details = Vec::new();
+    let mut tool_calls = Vec::new();
+    for part in content {
+        match part {
+            AssistantPart::Text { text, .. } => add(&mut said, text),
+            AssistantPart::Thinking { text, provider_data, .. } => {
+                let Some(data) = kept(provider_data.as_ref(), API) else { continue };
+                match data.get("field").and_then(Value::as_str) {
+                    Some("reasoning_content") => add(&mut as_content, text),
+                    Some("reasoning") => add(&mut as_reasoning, text),
+                    _ => {}
+                }
+                let details = data.get("reasoning_details").and_then(Value::as_array);
+                reasoning_details.extend(details.into_iter().flatten());
+            }
+            AssistantPart::ToolCall { call } => tool_calls.push(written_call(call)),
+        }
+    }
+    // A server that wants reasoning back wants it with the calls it led to.
+    let with_calls = !tool_calls.is_empty();
+    Written::Assistant {
+        content: match filled(said) {
+            None if !with_calls => Some(Cow::Borrowed("")),
+            said => said,
+        },
+        reasoning_content: if with_calls { filled(as_content) } else { None },
+        reasoning: if with_calls && reasoning_details.is_empty() {
+            filled(as_reasoning)
+        } else {
+            None
+        },
+        reasoning_details,
+        tool_calls,
+    }
+}
+
+fn filled(text: Cow<'_, str>) -> Option<Cow<'_, str>> {
+    (!text.is_empty()).then_some(text)
+}
+
+fn add<'a>(to: &mut Cow<'a, str>, text: &'a str) {
+    if to.is_empty() {
+        *to = Cow::Borrowed(text);
+    } else {
+        to.to_mut().push_str(text);
+    }
+}
+
+fn written_call(call: &ToolCall) -> Call<'_> {
+    let name = if call.name == "local_shell" { "shell" } else { call.name.as_str() };
+    // Servers parse what they get back: what was no JSON goes back as none.
+    let arguments = if call.arguments().is_ok() && !call.written_arguments().trim().is_empty() {
+        call.written_arguments()
+    } else {
+        "{}"
+    };
+    Call { id: call.id.as_str(), r#type: "function", function: Function { name, arguments } }
+}

@@ -1,0 +1,7 @@
+//! Gemini's `streamGenerateContent`.
+
+pub(super) mod request;
+pub(super) mod stream;
+
+/// The name under which parts keep what this API wants back.
+const API: &str = "gemini";

@@ -1,0 +1,222 @@
+//! An answer of Gemini. Its end is the event with a `finishReason`.
+
+use attache_kernel::{event::StopReason, usage::Usage};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::API;
+use crate::model::{
+    Chunk,
+    remote::failure::StreamedError,
+    wire::{
+        Answer, Decoder, End, StreamFault,
+        draft::{Draft, DraftPart},
+        stopped,
+    },
+};
+
+#[derive(Default)]
+pub(in crate::model::wire) struct GeminiDecoder {
+    draft: Draft,
+    parts: u64,
+    /// What the last part was, if the next one may go on with it.
+    open: Option<Kind>,
+    stop: Option<StopReason>,
+    usage: Usage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thought,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    #[serde(default)]
+    candidates: Vec<Candidate>,
+    prompt_feedback: Option<PromptFeedback>,
+    usage_metadata: Option<WrittenUsage>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    content: Option<Content>,
+    finish_reason: Option<String>,
+    finish_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    #[serde(default)]
+    parts: Vec<Part>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part {
+    text: Option<String>,
+    #[serde(default)]
+    thought: bool,
+    thought_signature: Option<String>,
+    function_call: Option<FunctionCall>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall {
+    id: Option<String>,
+    #[serde(default)]
+    name: String,
+    args: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptFeedback {
+    block_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WrittenUsage {
+    prompt_token_count: Option<u64>,
+    cached_content_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    tool_use_prompt_token_count: Option<u64>,
+    traffic_type: Option<String>,
+}
+
+impl Decoder for GeminiDecoder {
+    fn take(&mut self, data: &str, show: &mut dyn FnMut(Chunk)) -> Result<(), StreamFault> {
+        let event: Event = serde_json::from_str(data)?;
+        if let Some(error) = event.error {
+            return Err(StreamFault::Error(streamed_error(&error)));
+        }
+        if let Some(usage) = event.usage_metadata {
+            self.take_usage(usage);
+        }
+        let blocked = event.prompt_feedback.and_then(|feedback| feedback.block_reason);
+        if let Some(reason) = blocked.filter(|_| event.candidates.is_empty()) {
+            return Err(StreamFault::Error(StreamedError {
+                status: Some(400),
+                kind: reason,
+                message: "the prompt was blocked".to_owned(),
+            }));
+        }
+        for candidate in event.candidates {
+            for part in candidate.content.into_iter().flat_map(|content| content.parts) {
+                self.take_part(part, show)?;
+            }
+            let Some(reason) = candidate.finish_reason.filter(|reason| !reason.is_empty()) else {
+                continue;
+            };
+            // The model wrote a call that nobody can read: another attempt goes better.
+            if ["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"].contains(&reason.as_str()) {
+                let message = candidate.finish_message.unwrap_or_default();
+                return Err(StreamFault::Error(StreamedError {
+                    status: None,
+                    kind: reason,
+                    message,
+                }));
+            }
+            self.stop = Some(stop(&reason));
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> End {
+        if self.stop.is_some() { End::Whole } else { End::Open }
+    }
+
+    fn answer(self: Box<Self>) -> Answer {
+        let content = self.draft.finish();
+        let stop = stopped(self.stop.unwrap_or(StopReason::Other), &content);
+        Answer { content, stop, usage: self.usage, cost_usd: None }
+    }
+}
+
+impl GeminiDecoder {
+    fn take_part(&mut self, part: Part, show: &mut dyn FnMut(Chunk)) -> Result<(), StreamFault> {
+        let Part { text, thought, thought_signature, function_call } = part;
+        let signed =
+            thought_signature.map(|signature| ("thoughtSignature".to_owned(), json!(signature)));
+        if let Some(FunctionCall { id, name, args }) = function_call {
+            let arguments = args.unwrap_or_else(|| json!({})).to_string();
+            self.draft.grew(arguments.len() + name.len())?;
+            let has_id = id.as_ref().is_some_and(|id| !id.is_empty());
+            let part = self.begin(DraftPart::call(id.unwrap_or_default(), name));
+            part.words().push_str(&arguments);
+            part.keep(API, [("id".to_owned(), json!(has_id))].into_iter().chain(signed));
+            self.open = None;
+            return Ok(());
+        }
+        let Some(text) = text else { return Ok(()) };
+        self.draft.grew(text.len())?;
+        let kind = if thought { Kind::Thought } else { Kind::Text };
+        if !text.is_empty() {
+            show(match kind {
+                Kind::Thought => Chunk::Thought(text.clone()),
+                Kind::Text => Chunk::Text(text.clone()),
+            });
+        }
+        // A signature belongs to its part alone: nothing is added to a signed one.
+        let goes_on = self.open == Some(kind) && signed.is_none();
+        if text.is_empty() && signed.is_none() {
+            return Ok(());
+        }
+        self.open = Some(kind).filter(|_| signed.is_none());
+        let part = match self.draft.last() {
+            Some(last) if goes_on => last,
+            _ => self.begin(match kind {
+                Kind::Thought => DraftPart::thinking(),
+                Kind::Text => DraftPart::text(),
+            }),
+        };
+        part.words().push_str(&text);
+        if let Some(signed) = signed {
+            part.keep(API, [signed]);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, part: DraftPart) -> &mut DraftPart {
+        self.parts += 1;
+        self.draft.begin(self.parts, part)
+    }
+
+    fn take_usage(&mut self, written: WrittenUsage) {
+        let count = |number: Option<u64>| number.unwrap_or_default();
+        let (said, thought) =
+            (count(written.candidates_token_count), count(written.thoughts_token_count));
+        self.usage.input_tokens = count(written.prompt_token_count)
+            .saturating_add(count(written.tool_use_prompt_token_count));
+        self.usage.cache_read_input_tokens = count(written.cached_content_token_count);
+        self.usage.output_tokens = said.saturating_add(thought);
+        self.usage.reasoning_tokens = thought;
+        self.usage.service_tier = written.traffic_type;
+    }
+}
+
+fn stop(reason: &str) -> StopReason {
+    match reason {
+        "STOP" => StopReason::EndTurn,
+        "MAX_TOKENS" => StopReason::Length,
+        "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
+        | "IMAGE_SAFETY" => StopReason::ContentFilter,
+        _ => StopReason::Other,
+    }
+}
+
+fn streamed_error(error: &Value) -> StreamedError {
+    let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+    let code = error.get("code").and_then(Value::as_u64);
+    StreamedError {
+        status: code.and_then(|code| u16::try_from(code).ok()),
+        kind: text("status").to_owned(),
+        message: text("message").to_owned(),
+    }
+}

@@ -1,0 +1,7 @@
+//! OpenAI's Responses.
+
+pub(super) mod request;
+pub(super) mod stream;
+
+/// The name under which parts keep what this API wants back.
+const API: &str = "responses";
