@@ -74,6 +74,7 @@ pub(crate) enum Command {
     Untrust(commands::untrust::UntrustArgs),
     Transcript(commands::transcript::TranscriptArgs),
     Clean(commands::clean::CleanArgs),
+    Models(commands::models::ModelsArgs),
     Config(commands::config::ConfigArgs),
     Doctor(commands::doctor::DoctorArgs),
     Completions(commands::completions::CompletionsArgs),

@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod list;
+pub(crate) mod models;
 pub(crate) mod new;
 pub(crate) mod run;
 pub(crate) mod show;
@@ -39,6 +40,7 @@ pub(crate) fn run(cli: Cli, environment: Environment) -> Result<Exit, Failure> {
         Command::Untrust(args) => untrust::run(&args, setup),
         Command::Transcript(args) => transcript::run(&args, &setup),
         Command::Clean(args) => clean::run(&args, &setup),
+        Command::Models(args) => models::run(&args, &setup),
         Command::Config(args) => config::run(&args, &setup),
         Command::Doctor(args) => doctor::run(&args, &setup),
         Command::Completions(args) => completions::run(&args),

@@ -65,6 +65,17 @@ impl Failure {
         self.hints.push(hint.into());
         self
     }
+
+    /// What was wrong and why, in one line.
+    pub(crate) fn message(&self) -> String {
+        let parts = std::iter::once(&self.message).chain(&self.causes);
+        parts.map(String::as_str).collect::<Vec<_>>().join(": ")
+    }
+
+    /// What to do about it.
+    pub(crate) fn advice(&self) -> String {
+        self.hints.join("; ")
+    }
 }
 
 impl fmt::Display for Failure {

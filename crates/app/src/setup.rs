@@ -22,7 +22,7 @@ use attache_runtime::{
     trust::{TrustError, TrustStore},
 };
 
-use self::models::ParentModel;
+pub(crate) use self::models::ParentModel;
 pub(crate) use self::providers::{ProviderInForce, key_variables};
 use crate::{
     cli::Globals,

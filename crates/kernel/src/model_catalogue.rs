@@ -147,6 +147,11 @@ const SONNET: Alias = Alias { name: "sonnet", model: "claude-sonnet-5" };
 const OPUS: Alias = Alias { name: "opus", model: "claude-opus-5" };
 const HAIKU: Alias = Alias { name: "haiku", model: "claude-haiku-4-5" };
 
+/// Every model of the table.
+pub fn all() -> impl Iterator<Item = &'static KnownModel> {
+    MODELS.iter()
+}
+
 /// The model of that name: its own entry, else that of its nearest relative, the longest id the name
 /// begins with (`gpt-5.6-terra-fast` is like `gpt-5.6-terra`). Good for windows and thinking; a price
 /// is had from [`price_of`].

@@ -1,5 +1,7 @@
 //! `attache doctor`: what this machine offers, what is missing, what to do.
 
+mod online;
+
 use std::{fs, path::Path};
 
 use attache_kernel::registry::Status;
@@ -13,17 +15,22 @@ use crate::{
         palette::{Tone, paint},
     },
     settings::ProjectTrust,
-    setup::{OutputFormat, Setup},
+    setup::{OutputFormat, ProviderInForce, Setup},
 };
 
 /// Check the setup: folders, settings, agents, models and the sandbox, and say what to mend.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache doctor
+  attache doctor --online                  also ask the model for one word
   attache doctor --json | jq '.checks[] | select(.level != \"ok\")'
 
 Exit code 1: something does not work.")]
-pub(crate) struct DoctorArgs {}
+pub(crate) struct DoctorArgs {
+    /// Also try the chosen model with the smallest request there is. It may cost a few tokens.
+    #[arg(long)]
+    online: bool,
+}
 
 /// How a check went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -63,11 +70,14 @@ impl Check {
     }
 }
 
-pub(crate) fn run(_args: &DoctorArgs, setup: &Setup) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &DoctorArgs, setup: &Setup) -> Result<Exit, Failure> {
     let mut checks = vec![home(setup)];
     checks.push(project(setup));
     checks.extend(agents(setup)?);
     checks.push(model(setup));
+    if args.online {
+        checks.push(online::check(setup)?);
+    }
     checks.push(sandbox());
     checks.push(git(setup));
     let failed = checks.iter().any(|check| check.level == Level::Error);
@@ -157,7 +167,21 @@ fn model(setup: &Setup) -> Check {
             "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or model_provider in the settings",
         );
     }
-    Check::ok("model", format!("{} on {}", parent.model, parent.provider))
+    let name = format!("{} on {}", parent.model, parent.provider);
+    let known = setup.provider_in_force(&parent.provider);
+    match known.as_ref().map(ProviderInForce::missing_key) {
+        None => Check::error(
+            "model",
+            format!("{name}: there is no such provider"),
+            format!("add [model_providers.{}] to the settings", parent.provider),
+        ),
+        Some(Some(variable)) => Check::error(
+            "model",
+            format!("{name}: the key in {variable} is missing"),
+            format!("set {variable}, or: attache login {}", parent.provider),
+        ),
+        Some(None) => Check::ok("model", name),
+    }
 }
 
 fn sandbox() -> Check {

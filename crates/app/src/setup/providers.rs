@@ -185,6 +185,12 @@ impl ProviderInForce {
         self.key_variables.first().map(String::as_str)
     }
 
+    /// Where it is reached, without parameters: they may be secret.
+    pub(crate) fn shown_address(&self) -> Option<String> {
+        let address = self.base_url.as_deref()?;
+        Some(address.split(['?', '#']).next().unwrap_or(address).to_owned())
+    }
+
     /// What it takes to call it, at its own address or at another.
     pub(crate) fn described(&self, endpoint: Option<&str>) -> Option<ProviderDescription> {
         let base_url = endpoint.or(self.base_url.as_deref())?.to_owned();

@@ -1,0 +1,277 @@
+//! `attache models`: which providers there are, what each lacks, and which models are known.
+
+use std::collections::BTreeMap;
+
+use attache_kernel::model_catalogue::{self, AS_OF, Home, KnownModel};
+use attache_runtime::model::wire::WireApi;
+use clap::Args;
+use comfy_table::Color;
+use serde::Serialize;
+
+use crate::{
+    failure::{Exit, Failure},
+    print::{
+        self,
+        palette::{Tone, paint},
+        table::{self, Field, Overflow},
+    },
+    setup::{OutputFormat, ParentModel, ProviderInForce, Setup},
+};
+
+/// Show the providers, which key each one lacks, the aliases and the known models.
+///
+/// Any model may be named, known or not: what is known gives it a context window and a price.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache models
+  attache models anthropic
+  attache models --json | jq '.providers[] | select(.ready).id'
+
+A key goes into the variable that is named, or: attache login PROVIDER
+Prices are in US dollars per million tokens; `[model_prices]` of the settings goes before them.")]
+pub(crate) struct ModelsArgs {
+    /// Only this provider and its models.
+    provider: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    default: Default<'a>,
+    providers: Vec<ProviderRow>,
+    aliases: Vec<AliasRow>,
+    models: Vec<ModelRow>,
+    prices_as_of: &'static str,
+}
+
+#[derive(Serialize)]
+struct Default<'a> {
+    model: &'a str,
+    provider: &'a str,
+}
+
+#[derive(Serialize)]
+struct ProviderRow {
+    id: String,
+    name: Option<String>,
+    wire_api: &'static str,
+    base_url: Option<String>,
+    /// Where its key comes from, if there is one.
+    key_from: Option<String>,
+    /// The variable its key is missing from.
+    missing_key: Option<String>,
+    ready: bool,
+}
+
+#[derive(Serialize)]
+struct AliasRow {
+    alias: String,
+    model: String,
+    builtin: bool,
+}
+
+#[derive(Serialize)]
+struct ModelRow {
+    id: String,
+    provider: String,
+    context_window: Option<u64>,
+    max_output_tokens: Option<u64>,
+    input_usd: Option<f64>,
+    output_usd: Option<f64>,
+    cached_usd: Option<f64>,
+}
+
+pub(crate) fn run(args: &ModelsArgs, setup: &Setup) -> Result<Exit, Failure> {
+    let all = setup.providers_in_force();
+    if let Some(wanted) = &args.provider
+        && !all.iter().any(|known| known.id == *wanted)
+        && wanted != "offline"
+    {
+        let known: Vec<_> = all.iter().map(|known| known.id.as_str()).collect();
+        return Err(Failure::usage(format!("there is no provider `{wanted}`"))
+            .hint(format!("there are: {}, offline", known.join(", "))));
+    }
+    let shown = |id: &str| args.provider.as_deref().is_none_or(|wanted| wanted == id);
+    let parent = setup.parent_model();
+    let mut providers: Vec<_> =
+        all.iter().filter(|known| shown(&known.id)).map(provider_row).collect();
+    if shown("offline") {
+        providers.push(offline());
+    }
+    let report = Report {
+        default: Default { model: &parent.model, provider: &parent.provider },
+        providers,
+        aliases: aliases(setup, &parent),
+        models: models(setup).into_iter().filter(|model| shown(&model.provider)).collect(),
+        prices_as_of: AS_OF,
+    };
+    match setup.format {
+        OutputFormat::Json => print::json(&report)?,
+        OutputFormat::Text => print(&report)?,
+    }
+    Ok(Exit::Success)
+}
+
+fn provider_row(known: &ProviderInForce) -> ProviderRow {
+    let missing = known.missing_key().map(str::to_owned).or_else(|| known.missing_header.clone());
+    ProviderRow {
+        id: known.id.clone(),
+        name: known.name.clone(),
+        wire_api: match known.wire_api {
+            WireApi::Responses => "responses",
+            WireApi::Chat => "chat",
+            WireApi::Anthropic => "anthropic",
+            WireApi::Gemini => "gemini",
+        },
+        base_url: known.shown_address(),
+        key_from: known.key.as_ref().map(|key| key.from.clone()),
+        ready: missing.is_none() && known.base_url.is_some(),
+        missing_key: missing,
+    }
+}
+
+/// The one that needs nothing.
+fn offline() -> ProviderRow {
+    ProviderRow {
+        id: "offline".to_owned(),
+        name: Some("no language model: searches and reads".to_owned()),
+        wire_api: "none",
+        base_url: None,
+        key_from: None,
+        missing_key: None,
+        ready: true,
+    }
+}
+
+/// The aliases of the settings, then those built in that none of them hides.
+fn aliases(setup: &Setup, parent: &ParentModel) -> Vec<AliasRow> {
+    let written = &setup.settings.model_aliases;
+    let builtin = model_catalogue::builtin_aliases(&parent.provider);
+    let builtin = builtin.iter().filter(|alias| !written.contains_key(alias.name));
+    let row = |alias: &str, model: &str, builtin| AliasRow {
+        alias: alias.to_owned(),
+        model: model.to_owned(),
+        builtin,
+    };
+    let written = written.iter().map(|(alias, model)| row(alias, model, false));
+    written.chain(builtin.map(|alias| row(alias.name, alias.model, true))).collect()
+}
+
+/// The models of the table, and those the settings know something of.
+fn models(setup: &Setup) -> Vec<ModelRow> {
+    let settings = &setup.settings;
+    let mut rows: BTreeMap<(String, String), ModelRow> = BTreeMap::new();
+    for known in model_catalogue::all() {
+        rows.insert((known.home.as_str().to_owned(), known.id.to_owned()), model_row(known));
+    }
+    let named = settings.model_prices.keys().chain(settings.model_context_windows.keys());
+    for id in named {
+        let home = Home::of_model(id).map_or("", Home::as_str).to_owned();
+        let row = rows.entry((home.clone(), id.clone())).or_insert_with(|| ModelRow {
+            id: id.clone(),
+            provider: home,
+            context_window: None,
+            max_output_tokens: None,
+            input_usd: None,
+            output_usd: None,
+            cached_usd: None,
+        });
+        if let Some(price) = settings.model_prices.get(id) {
+            (row.input_usd, row.output_usd, row.cached_usd) =
+                (price.input, price.output, price.cached);
+        }
+        if let Some(window) = settings.model_context_windows.get(id) {
+            row.context_window = Some(*window);
+        }
+    }
+    rows.into_values().collect()
+}
+
+fn model_row(known: &KnownModel) -> ModelRow {
+    let price = model_catalogue::price_of(known.id);
+    ModelRow {
+        id: known.id.to_owned(),
+        provider: known.home.as_str().to_owned(),
+        context_window: Some(known.context_window),
+        max_output_tokens: Some(known.max_output_tokens),
+        input_usd: price.map(|price| price.input),
+        output_usd: price.map(|price| price.output),
+        cached_usd: price.and_then(|price| price.cache_read),
+    }
+}
+
+fn print(report: &Report<'_>) -> Result<(), Failure> {
+    let Default { model, provider } = report.default;
+    print::out(&format!("A run uses {model} on {provider}, unless its agent names another.\n\n"))?;
+    let rows = report.providers.iter().map(|row| {
+        let key = match (&row.key_from, &row.missing_key) {
+            (_, Some(missing)) => Field::new(format!("needs {missing}")).colored(Color::Yellow),
+            (Some(from), None) => Field::new(format!("key from {from}")).colored(Color::Green),
+            (None, None) => Field::new("needs no key").colored(Color::Green),
+        };
+        let id = Field::new(&row.id).colored(Color::Cyan);
+        let address = row.base_url.as_deref().or(row.name.as_deref()).unwrap_or("no base_url");
+        vec![id, Field::new(row.wire_api), key, Field::new(address)]
+    });
+    let headings = ["PROVIDER", "API", "KEY", "ADDRESS"];
+    let overflow = Overflow::Cut { order: &[(3, 20), (2, 12)] };
+    print::out(&format!("{}\n\n", table::render(&headings, rows.collect(), overflow)))?;
+    if !report.aliases.is_empty() {
+        let rows = report.aliases.iter().map(|row| {
+            let from = if row.builtin { "built in" } else { "settings" };
+            let alias = Field::new(&row.alias).colored(Color::Cyan);
+            vec![alias, Field::new(&row.model), Field::new(from)]
+        });
+        let overflow = Overflow::Cut { order: &[(1, 16)] };
+        let table = table::render(&["ALIAS", "MODEL", "FROM"], rows.collect(), overflow);
+        print::out(&format!("{table}\n\n"))?;
+    }
+    if !report.models.is_empty() {
+        let usd = |amount: Option<f64>| amount.map_or("–".to_owned(), |usd| format!("{usd}"));
+        let tokens = |count: Option<u64>| count.map_or("–".to_owned(), thousands);
+        let rows = report.models.iter().map(|row| {
+            vec![
+                Field::new(&row.id).colored(Color::Cyan),
+                Field::new(&row.provider),
+                Field::new(tokens(row.context_window)),
+                Field::new(tokens(row.max_output_tokens)),
+                Field::new(usd(row.input_usd)),
+                Field::new(usd(row.cached_usd)),
+                Field::new(usd(row.output_usd)),
+            ]
+        });
+        let headings = ["MODEL", "PROVIDER", "WINDOW", "OUTPUT", "$ IN", "$ CACHED", "$ OUT"];
+        let overflow = Overflow::Cut { order: &[(0, 16)] };
+        print::out(&format!("{}\n", table::render(&headings, rows.collect(), overflow)))?;
+        let note = format!("Prices per million tokens as of {}.", report.prices_as_of);
+        print::out(&format!("{}\n", paint(Tone::Faint, &note)))?;
+    }
+    Ok(())
+}
+
+/// `200k`, `1M`.
+fn thousands(tokens: u64) -> String {
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..1_000_000 => format!("{}k", tokens / 1_000),
+        _ => format!("{:.1}M", f64::from(u32::try_from(tokens / 1_000).unwrap_or(u32::MAX)) / 1e3)
+            .replace(".0M", "M"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_tokens_are_short() {
+        for (tokens, expected) in [
+            (512, "512"),
+            (272_000, "272k"),
+            (1_000_000, "1M"),
+            (1_048_576, "1M"),
+            (2_500_000, "2.5M"),
+        ] {
+            assert_eq!(thousands(tokens), expected);
+        }
+    }
+}
