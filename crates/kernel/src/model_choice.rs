@@ -2,12 +2,19 @@
 //!
 //! Environment, call, definition, the configured default, the parent: the first that names a model
 //! wins; `inherit` falls through. The result always says which rule it was.
+//!
+//! Where the run stands on a built-in provider that makes models of its own, the catalogue's short
+//! names hold and a model of another family goes to its own provider. A provider of the user's own may
+//! have models by any of those names itself, so there a name is taken as it is written.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{ModelConfig, ModelSelector, ModelWish};
+use crate::{
+    definition::{ModelConfig, ModelSelector, ModelWish},
+    model_catalogue::{Home, builtin_aliases},
+};
 
 /// The variables that override every subagent's model, strongest first.
 pub const OVERRIDE_VARIABLES: [&str; 3] =
@@ -114,35 +121,72 @@ pub fn choose(question: &ModelQuestion<'_>) -> Result<ModelChoice, ModelRefused>
         (ChosenBy::Default, question.default_model),
     ];
     for (chosen_by, wish) in rules {
-        let Some(model) = wish.and_then(|wish| question.named(wish)) else { continue };
+        let Some(model) = wish.and_then(|wish| question.named(wish, chosen_by)) else { continue };
         if chosen_by == ChosenBy::Call {
             question.allow(wish.unwrap_or_default(), &model)?;
         }
         return Ok(question.place(&model, chosen_by));
     }
-    // A definition may name a provider and leave the model to the parent.
+    // A definition may name a provider and leave the model to the parent, unless that provider cannot
+    // have the parent's model.
     let parent = question.parent;
+    let there = question.definition.provider.as_deref().and_then(Home::of_provider);
+    if let (Some(there), Some(home)) = (there, Home::of_model(parent.model))
+        && there != home
+        && question.parent_home().is_some()
+    {
+        return Ok(question.place(there.default_model(), ChosenBy::Definition));
+    }
     if question.planning == Planning::Yes && parent.model.contains("haiku") {
-        let sonnet = question.alias("sonnet").unwrap_or_else(|| "sonnet".to_owned());
+        let sonnet = question.alias("sonnet", ChosenBy::Parent);
+        let sonnet = sonnet.unwrap_or_else(|| "sonnet".to_owned());
         return Ok(question.place(&sonnet, ChosenBy::Parent));
     }
     Ok(question.place(parent.model, ChosenBy::Parent))
 }
 
+/// The model a short name means to a run that stands on that provider: what the settings say, else
+/// what the catalogue says of a built-in provider.
+pub fn alias(name: &str, settings: &BTreeMap<String, String>, provider: &str) -> Option<String> {
+    let written = settings.get(name).or_else(|| settings.get(&name.to_ascii_lowercase()));
+    // The settings may give a short name for a short name.
+    let name = written.map_or(name, String::as_str);
+    let builtin =
+        builtin_aliases(provider).iter().find(|alias| alias.name.eq_ignore_ascii_case(name));
+    builtin.map(|alias| alias.model.to_owned()).or_else(|| written.cloned())
+}
+
 impl ModelQuestion<'_> {
     /// The model a selector names, aliases resolved; none falls through to the next rule.
-    fn named(&self, wish: &str) -> Option<String> {
+    fn named(&self, wish: &str, chosen_by: ChosenBy) -> Option<String> {
         let selector = ModelSelector::new(wish);
         match selector.wish() {
             ModelWish::Inherit | ModelWish::Auto => None,
-            ModelWish::Fast => self.alias("fast"),
-            ModelWish::Named(name) => Some(self.alias(name).unwrap_or_else(|| name.to_owned())),
+            ModelWish::Fast => self.alias("fast", chosen_by),
+            ModelWish::Named(name) => {
+                Some(self.alias(name, chosen_by).unwrap_or_else(|| name.to_owned()))
+            }
         }
     }
 
-    fn alias(&self, name: &str) -> Option<String> {
-        let exact = self.aliases.get(name);
-        exact.or_else(|| self.aliases.get(&name.to_ascii_lowercase())).cloned()
+    fn alias(&self, name: &str, chosen_by: ChosenBy) -> Option<String> {
+        let provider = self.own_provider(chosen_by).unwrap_or(self.parent.provider);
+        alias(name, self.aliases, provider)
+    }
+
+    /// The built-in provider the parent runs on, if it is one that makes models of its own.
+    fn parent_home(&self) -> Option<Home> {
+        Home::of_provider(self.parent.provider)
+    }
+
+    /// The provider the definition names. It holds for what the caller has not chosen.
+    fn own_provider(&self, chosen_by: ChosenBy) -> Option<&str> {
+        match chosen_by {
+            ChosenBy::Definition | ChosenBy::Default | ChosenBy::Parent => {
+                self.definition.provider.as_deref()
+            }
+            ChosenBy::Env | ChosenBy::Call => None,
+        }
     }
 
     fn allow(&self, wish: &str, model: &str) -> Result<(), ModelRefused> {
@@ -154,15 +198,9 @@ impl ModelQuestion<'_> {
     }
 
     /// Where a model is to be had: the definition's provider if the definition decided, a `provider/`
-    /// in front of the model if there is such a provider, else the parent's.
+    /// in front of the model if there is such a provider, else its home or the parent's.
     fn place(&self, model: &str, chosen_by: ChosenBy) -> ModelChoice {
-        let own = match chosen_by {
-            ChosenBy::Definition | ChosenBy::Default | ChosenBy::Parent => {
-                self.definition.provider.as_deref()
-            }
-            ChosenBy::Env | ChosenBy::Call => None,
-        };
-        if let Some(provider) = own {
+        if let Some(provider) = self.own_provider(chosen_by) {
             return ModelChoice {
                 model: model.to_owned(),
                 provider: provider.to_owned(),
@@ -186,9 +224,18 @@ impl ModelQuestion<'_> {
             }
             _ => ModelChoice {
                 model: model.to_owned(),
-                provider: self.parent.provider.to_owned(),
+                provider: self.home_or_parent(model).to_owned(),
                 chosen_by,
             },
+        }
+    }
+
+    /// Between built-in providers a model goes where its family is at home. What the parent runs on, it
+    /// runs where the parent does.
+    fn home_or_parent(&self, model: &str) -> &str {
+        match (self.parent_home(), Home::of_model(model)) {
+            (Some(_), Some(home)) if model != self.parent.model => home.as_str(),
+            _ => self.parent.provider,
         }
     }
 }
@@ -243,6 +290,137 @@ mod tests {
         assert_eq!(chosen(&fast), ("p".to_owned(), ChosenBy::Parent));
     }
 
+    struct Place {
+        parent: (&'static str, &'static str),
+        own_provider: Option<&'static str>,
+        call: Option<&'static str>,
+        model: Option<&'static str>,
+    }
+
+    fn placed(case: &Place, planning: Planning) -> (String, String, ChosenBy) {
+        let definition = ModelConfig {
+            model: case.model.map(ModelSelector::new),
+            provider: case.own_provider.map(str::to_owned),
+            ..ModelConfig::default()
+        };
+        let alias = |name: &str, model: &str| (name.to_owned(), model.to_owned());
+        let choice = choose(&ModelQuestion {
+            env: None,
+            call: case.call,
+            allowlist: &[],
+            definition: &definition,
+            default_model: None,
+            parent: ModelRef { provider: case.parent.0, model: case.parent.1 },
+            aliases: &BTreeMap::from([
+                alias("opus", "my-opus"),
+                alias("cheap", "haiku"),
+                alias("best", "gpt-9"),
+            ]),
+            providers: &["openai".to_owned(), "gemini".to_owned(), "mine".to_owned()],
+            planning,
+        })
+        .unwrap();
+        (choice.provider, choice.model, choice.chosen_by)
+    }
+
+    #[test]
+    fn a_model_goes_home_between_built_in_providers() {
+        const CLAUDE: (&str, &str) = ("anthropic", "claude-x");
+        const GPT: (&str, &str) = ("openai", "gpt-x");
+        const MINE: (&str, &str) = ("mine", "m");
+        for (parent, own_provider, model, provider, chosen) in [
+            // Families have homes.
+            (CLAUDE, None, "gpt-9", "openai", "gpt-9"),
+            (CLAUDE, None, "O3", "openai", "O3"),
+            (GPT, None, "claude-y", "anthropic", "claude-y"),
+            (GPT, None, "gemini-y", "gemini", "gemini-y"),
+            (GPT, None, "gpt-y", "openai", "gpt-y"),
+            (GPT, None, "llama", "openai", "llama"),
+            (CLAUDE, None, "gpt-oss-20b", "anthropic", "gpt-oss-20b"),
+            // What somebody wrote is stronger.
+            (CLAUDE, Some("mine"), "gpt-9", "mine", "gpt-9"),
+            (CLAUDE, None, "mine/gpt-9", "mine", "gpt-9"),
+            (GPT, None, "gemini/claude-y", "gemini", "claude-y"),
+            (("openai", "claude-x"), None, "claude-x", "openai", "claude-x"),
+            // Elsewhere a name is only a name.
+            (MINE, None, "claude-y", "mine", "claude-y"),
+            (("ollama", "m"), None, "gpt-9", "ollama", "gpt-9"),
+            (("offline", "offline"), None, "gpt-9", "offline", "gpt-9"),
+            // Short names: the settings' own first, the catalogue's on built-in providers.
+            (CLAUDE, None, "opus", "anthropic", "my-opus"),
+            (MINE, None, "Opus", "mine", "my-opus"),
+            (CLAUDE, None, "Sonnet", "anthropic", "claude-sonnet-5"),
+            (GPT, None, "sonnet", "anthropic", "claude-sonnet-5"),
+            (MINE, None, "sonnet", "mine", "sonnet"),
+            (("ollama", "m"), None, "haiku", "ollama", "haiku"),
+            (GPT, None, "mini", "openai", "gpt-5.4-mini"),
+            (CLAUDE, None, "mini", "anthropic", "mini"),
+            (("gemini", "g"), None, "flash", "gemini", "gemini-3.6-flash"),
+            (CLAUDE, None, "cheap", "anthropic", "claude-haiku-4-5"),
+            (MINE, None, "cheap", "mine", "haiku"),
+            (CLAUDE, None, "best", "openai", "gpt-9"),
+            (MINE, None, "best", "mine", "gpt-9"),
+            (CLAUDE, None, "fast", "anthropic", "claude-haiku-4-5"),
+            (GPT, None, "fast", "openai", "gpt-5.6-luna"),
+            (("gemini", "g"), None, "FAST", "gemini", "gemini-3.5-flash-lite"),
+            // They are those of the provider the definition names.
+            (CLAUDE, Some("mine"), "sonnet", "mine", "sonnet"),
+            (CLAUDE, Some("openai"), "fast", "openai", "gpt-5.6-luna"),
+            (MINE, Some("gemini"), "pro", "gemini", "gemini-2.5-pro"),
+        ] {
+            let case = Place { parent, own_provider, call: None, model: Some(model) };
+            let expected = (provider.to_owned(), chosen.to_owned(), ChosenBy::Definition);
+            assert_eq!(placed(&case, Planning::No), expected, "{model} under {parent:?}");
+            if own_provider.is_none() {
+                let call = Place { call: Some(model), model: None, ..case };
+                let expected = (provider.to_owned(), chosen.to_owned(), ChosenBy::Call);
+                assert_eq!(placed(&call, Planning::No), expected, "{model} under {parent:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_inherited_stays_with_the_parent() {
+        for (parent, own_provider, provider, model, chosen_by) in [
+            (("openai", "claude-x"), None, "openai", "claude-x", ChosenBy::Parent),
+            (("mine", "claude-x"), None, "mine", "claude-x", ChosenBy::Parent),
+            (("anthropic", "claude-x"), Some("mine"), "mine", "claude-x", ChosenBy::Parent),
+            (("mine", "claude-x"), Some("openai"), "openai", "claude-x", ChosenBy::Parent),
+            (("openai", "gpt-x"), Some("openai"), "openai", "gpt-x", ChosenBy::Parent),
+            // OpenAI has no Claude: naming it alone means a model of its own.
+            (
+                ("anthropic", "claude-x"),
+                Some("openai"),
+                "openai",
+                "gpt-5.6-terra",
+                ChosenBy::Definition,
+            ),
+        ] {
+            let case = Place { parent, own_provider, call: None, model: None };
+            let expected = (provider.to_owned(), model.to_owned(), chosen_by);
+            assert_eq!(placed(&case, Planning::No), expected, "{parent:?}");
+        }
+        let fast =
+            Place { parent: ("mine", "m"), own_provider: None, call: None, model: Some("fast") };
+        let expected = ("mine".to_owned(), "m".to_owned(), ChosenBy::Parent);
+        assert_eq!(placed(&fast, Planning::No), expected, "nobody knows a fast model there");
+    }
+
+    #[test]
+    fn planning_raises_haiku_to_the_sonnet_of_the_place() {
+        for (parent, model) in [
+            (("anthropic", "claude-haiku-4-5"), "claude-sonnet-5"),
+            (("mine", "claude-haiku-4-5"), "sonnet"),
+            (("anthropic", "claude-opus-5"), "claude-opus-5"),
+        ] {
+            let case = Place { parent, own_provider: None, call: None, model: None };
+            let expected = (parent.0.to_owned(), model.to_owned(), ChosenBy::Parent);
+            assert_eq!(placed(&case, Planning::Yes), expected, "{parent:?}");
+            let inherited = (parent.0.to_owned(), parent.1.to_owned(), ChosenBy::Parent);
+            assert_eq!(placed(&case, Planning::No), inherited, "{parent:?}");
+        }
+    }
+
     #[test]
     fn a_call_outside_the_allowlist_is_refused_with_the_list() {
         let definition = ModelConfig::default();
@@ -254,7 +432,7 @@ mod tests {
             definition: &definition,
             default_model: None,
             parent: ModelRef { model: "claude-haiku-5", provider: "anthropic" },
-            aliases: &BTreeMap::new(),
+            aliases: &BTreeMap::from([("sonnet".to_owned(), "my-sonnet".to_owned())]),
             providers: &["openai".to_owned()],
             planning: Planning::Yes,
         };
@@ -262,7 +440,7 @@ mod tests {
         question.call = Some("a");
         assert_eq!(choose(&question).unwrap().chosen_by, ChosenBy::Call);
         question.call = None;
-        assert_eq!(choose(&question).unwrap().model, "sonnet", "planning raises haiku");
+        assert_eq!(choose(&question).unwrap().model, "my-sonnet", "planning raises haiku");
         question.env = Some("openai/gpt-x");
         let choice = choose(&question).unwrap();
         assert_eq!((choice.model.as_str(), choice.provider.as_str()), ("gpt-x", "openai"));

@@ -2,10 +2,13 @@
 
 use attache_kernel::{
     definition::{Definition, PermissionMode},
-    model_choice::{ModelChoice, ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, choose},
+    model_catalogue::Home,
+    model_choice::{
+        ModelChoice, ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, alias, choose,
+    },
 };
 
-use super::Setup;
+use super::{Setup, providers::builtin_provider_ids};
 use crate::failure::Failure;
 
 /// What a subagent runs on unless something says otherwise.
@@ -15,30 +18,6 @@ pub(crate) struct ParentModel {
     pub(crate) provider: String,
 }
 
-/// A provider the program knows by itself.
-struct BuiltinProvider {
-    id: &'static str,
-    variables: &'static [&'static str],
-    default_model: &'static str,
-}
-
-const BUILTIN_PROVIDERS: [BuiltinProvider; 3] = [
-    BuiltinProvider {
-        id: "anthropic",
-        variables: &["ANTHROPIC_API_KEY"],
-        default_model: "claude-sonnet-4-5",
-    },
-    BuiltinProvider { id: "openai", variables: &["OPENAI_API_KEY"], default_model: "gpt-5.1" },
-    BuiltinProvider {
-        id: "gemini",
-        variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        default_model: "gemini-2.5-pro",
-    },
-];
-
-/// The providers that need no settings.
-const BUILTIN_PROVIDER_IDS: [&str; 5] = ["openai", "anthropic", "gemini", "ollama", "offline"];
-
 impl Setup {
     /// The model an agent runs on when the caller asks for this one.
     pub(crate) fn choose_model(
@@ -47,7 +26,10 @@ impl Setup {
         model: Option<&str>,
         provider: Option<&str>,
     ) -> Result<ModelChoice, Failure> {
-        let parent = self.parent_model();
+        let parent = match provider {
+            Some(provider) => self.parent_model().moved_to(provider),
+            None => self.parent_model(),
+        };
         let choice = self.question(definition, &parent, model, choose);
         let mut choice = choice.map_err(|refused| {
             Failure::usage(refused.to_string())
@@ -87,63 +69,102 @@ impl Setup {
         })
     }
 
-    /// The variable a provider's key is missing from.
-    pub(crate) fn missing_key(&self, provider: &str) -> Option<String> {
-        let configured = self.settings.model_providers.get(provider);
-        let variables: Vec<String> = match configured.and_then(|known| known.env_key.clone()) {
-            Some(variable) => vec![variable],
-            None => BUILTIN_PROVIDERS
-                .iter()
-                .filter(|known| known.id == provider)
-                .flat_map(|known| known.variables.iter().map(|name| (*name).to_owned()))
-                .collect(),
-        };
-        let is_set =
-            |name: &String| self.environment.get(name).is_some_and(|key| !key.trim().is_empty());
-        if variables.iter().any(is_set) { None } else { variables.into_iter().next() }
-    }
-
     /// Whether there is such a provider.
     pub(crate) fn knows_provider(&self, provider: &str) -> bool {
         self.settings.model_providers.contains_key(provider)
-            || ["offline", "ollama"].contains(&provider)
-            || BUILTIN_PROVIDERS.iter().any(|known| known.id == provider)
+            || builtin_provider_ids().any(|known| known == provider)
     }
 
     /// The providers that `provider/model` may name: those of the settings and those built in. A
     /// gateway of the user's own has models with such names itself.
     fn providers(&self, parent: &ParentModel) -> Vec<String> {
         let mut providers: Vec<String> = self.settings.model_providers.keys().cloned().collect();
-        if BUILTIN_PROVIDER_IDS.contains(&parent.provider.as_str()) {
-            providers.extend(BUILTIN_PROVIDER_IDS.map(str::to_owned));
+        if builtin_provider_ids().any(|known| known == parent.provider) {
+            providers.extend(builtin_provider_ids().map(str::to_owned));
         }
         providers
     }
 
     /// What a bare run uses: the settings, else the provider whose key is there, else `offline`.
     pub(crate) fn parent_model(&self) -> ParentModel {
-        let keyed = |variables: &[&str]| {
-            variables
-                .iter()
-                .any(|name| self.environment.get(name).is_some_and(|key| !key.trim().is_empty()))
+        let settings = &self.settings;
+        let by_key = Home::ALL.into_iter().find(|home| self.has_key(*home));
+        let Some(written) = &settings.model else {
+            let by_key = || by_key.map_or("offline", Home::as_str).to_owned();
+            let provider = settings.model_provider.clone().unwrap_or_else(by_key);
+            let home = Home::of_provider(&provider);
+            let model =
+                home.map_or_else(|| provider.clone(), |home| home.default_model().to_owned());
+            return ParentModel { model, provider };
         };
-        let by_key = BUILTIN_PROVIDERS.iter().find(|provider| keyed(provider.variables));
-        let provider = match (&self.settings.model_provider, &self.settings.model, by_key) {
-            (Some(provider), _, _) => provider.clone(),
-            (None, Some(model), _) if model == "offline" => "offline".to_owned(),
-            (None, _, Some(provider)) => provider.id.to_owned(),
-            (None, Some(_), None) => "openai".to_owned(),
-            (None, None, None) => "offline".to_owned(),
+        let stands = by_key.unwrap_or(Home::Anthropic).as_str();
+        let stands = settings.model_provider.as_deref().unwrap_or(stands);
+        let model = alias(written, &settings.model_aliases, stands);
+        let model = model.unwrap_or_else(|| written.clone());
+        if let Some(provider) = settings.model_provider.clone() {
+            return ParentModel { model, provider };
+        }
+        match model.split_once('/') {
+            Some((provider, rest)) if self.knows_provider(provider) => {
+                ParentModel { model: rest.to_owned(), provider: provider.to_owned() }
+            }
+            _ => ParentModel { provider: self.provider_of(&model, by_key).to_owned(), model },
+        }
+    }
+
+    /// The provider of a model the settings name without one: its home, unless there is a key for a
+    /// provider the settings send elsewhere, which may have that model too.
+    fn provider_of(&self, model: &str, by_key: Option<Home>) -> &'static str {
+        let sent_elsewhere = |home: &Home| {
+            let provider = self.settings.model_providers.get(home.as_str());
+            provider.is_some_and(|provider| provider.base_url.is_some())
         };
-        let default = BUILTIN_PROVIDERS.iter().find(|known| known.id == provider);
-        let model = self.settings.model.clone().unwrap_or_else(|| {
-            default.map_or_else(|| provider.clone(), |known| known.default_model.to_owned())
-        });
-        ParentModel { model, provider }
+        let home = Home::of_model(model);
+        match (home, by_key) {
+            _ if model == "offline" => "offline",
+            (Some(home), _) if self.has_key(home) => home.as_str(),
+            (Some(_), Some(by_key)) if sent_elsewhere(&by_key) => by_key.as_str(),
+            (home, by_key) => home.or(by_key).unwrap_or(Home::OpenAi).as_str(),
+        }
+    }
+
+    fn has_key(&self, home: Home) -> bool {
+        let provider = self.provider_in_force(home.as_str());
+        provider.is_some_and(|provider| provider.missing_key().is_none())
     }
 }
 
-/// The variables that hold the keys of the providers the program knows by itself.
-pub(crate) fn key_variables() -> impl Iterator<Item = &'static str> {
-    BUILTIN_PROVIDERS.iter().flat_map(|provider| provider.variables.iter().copied())
+impl ParentModel {
+    /// The same on another provider, with a model that provider can have.
+    fn moved_to(self, provider: &str) -> Self {
+        let of_elsewhere = |home: &Home| {
+            self.provider == "offline"
+                || Home::of_model(&self.model).is_some_and(|own| own != *home)
+        };
+        let model = match Home::of_provider(provider).filter(of_elsewhere) {
+            Some(home) => home.default_model().to_owned(),
+            None => self.model,
+        };
+        Self { model, provider: provider.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_provider_gets_a_model_it_can_have() {
+        for (from, model, to, expected) in [
+            ("anthropic", "claude-x", "openai", "gpt-5.6-terra"),
+            ("offline", "offline", "gemini", "gemini-3.6-flash"),
+            ("anthropic", "claude-x", "anthropic", "claude-x"),
+            ("anthropic", "claude-x", "mine", "claude-x"),
+            ("mine", "llama", "openai", "llama"),
+        ] {
+            let parent = ParentModel { model: model.to_owned(), provider: from.to_owned() };
+            let moved = ParentModel { model: expected.to_owned(), provider: to.to_owned() };
+            assert_eq!(parent.moved_to(to), moved, "{model} from {from} to {to}");
+        }
+    }
 }

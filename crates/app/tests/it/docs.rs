@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use attache_kernel::{definition::Code, tool_name::BuiltinTool};
+use attache_kernel::{definition::Code, model_catalogue::Home, tool_name::BuiltinTool};
 
 fn document(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -29,6 +29,22 @@ fn every_tool_and_alias_is_documented() {
         assert!(text.contains(&format!("| `{}` |", tool.as_str())), "{}", tool.as_str());
         for alias in tool.aliases() {
             assert!(text.contains(&format!("`{alias}`")), "the alias {alias} is not documented");
+        }
+    }
+}
+
+#[test]
+fn default_models_and_short_names_are_documented() {
+    let text = document("docs/settings.md");
+    for home in Home::ALL {
+        let start = format!("| `{}` |", home.as_str());
+        let row = text.lines().find(|line| line.starts_with(&start)).unwrap();
+        assert!(row.contains(&format!("| `{}` |", home.default_model())), "{row}");
+        for alias in home.aliases() {
+            let said = format!("`{}` (`{}`)", alias.name, alias.model);
+            let everywhere = ["sonnet", "opus", "haiku"].contains(&alias.name);
+            let place = if everywhere { text.as_str() } else { row };
+            assert!(place.contains(&said), "{said} is not documented for {}", home.as_str());
         }
     }
 }

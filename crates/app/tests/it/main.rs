@@ -10,6 +10,7 @@ mod corpus;
 mod docs;
 mod doctor;
 mod list;
+mod models;
 mod new;
 mod run;
 mod show;

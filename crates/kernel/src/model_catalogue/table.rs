@@ -20,6 +20,7 @@ const GPT_5: u64 = 400_000 - 128_000;
 const GPT_5_4: u64 = 1_050_000 - 128_000;
 
 pub(super) const MODELS: &[KnownModel] = &[
+    // Anthropic.
     claude("claude-fable-5", M1, 128_000, Adaptive, rates(10.0, 50.0, 1.0, 12.5)),
     // Nobody has published what it costs.
     KnownModel {
@@ -44,7 +45,7 @@ pub(super) const MODELS: &[KnownModel] = &[
     claude("claude-haiku-4-5", K200, 64_000, Budget, rates(1.0, 5.0, 0.1, 1.25)),
     claude("claude-3-7-sonnet", K200, 64_000, Budget, rates(3.0, 15.0, 0.3, 3.75)),
     claude("claude-3-haiku", K200, 4_096, Thinking::None, rates(0.25, 1.25, 0.03, 0.3)),
-    //
+    // OpenAI.
     gpt("gpt-5.6", GPT_5_4, 128_000, Effort, GPT_5_6_SOL),
     gpt("gpt-5.6-sol", GPT_5_4, 128_000, Effort, GPT_5_6_SOL),
     gpt(
@@ -108,7 +109,7 @@ pub(super) const MODELS: &[KnownModel] = &[
     gpt("o3-mini", K200, 100_000, Effort, cached(1.1, 4.4, 0.55)),
     gpt("o1", K200, 100_000, Effort, cached(15.0, 60.0, 7.5)),
     gpt("codex-mini", K200, 100_000, Effort, cached(1.5, 6.0, 0.375)),
-    //
+    // Google.
     gemini("gemini-3.6-flash", GEMINI, 65_536, Level, cached(1.5, 7.5, 0.15)),
     gemini("gemini-3.5-flash", GEMINI, 65_535, Level, cached(1.5, 9.0, 0.15)),
     gemini("gemini-3.5-flash-lite", GEMINI, 65_536, Level, cached(0.3, 2.5, 0.03)),
