@@ -50,6 +50,18 @@ pub struct ModelRef<'a> {
     pub model: &'a str,
     /// The provider's id.
     pub provider: &'a str,
+    /// Whether that provider is reached at an address of its own.
+    pub reached: Reached,
+}
+
+/// Where a built-in provider is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reached {
+    /// At its maker's address.
+    #[default]
+    AtHome,
+    /// At an address of the user's, which may have anybody's models.
+    Elsewhere,
 }
 
 /// Whether the parent plans.
@@ -171,12 +183,18 @@ impl ModelQuestion<'_> {
 
     fn alias(&self, name: &str, chosen_by: ChosenBy) -> Option<String> {
         let provider = self.own_provider(chosen_by).unwrap_or(self.parent.provider);
-        alias(name, self.aliases, provider)
+        let found = alias(name, self.aliases, provider)?;
+        // At an address of the user's only the maker's own short names are sure.
+        let strange = provider == self.parent.provider
+            && self.parent.reached == Reached::Elsewhere
+            && Home::of_model(&found) != Home::of_provider(provider)
+            && !self.aliases.keys().any(|known| known.eq_ignore_ascii_case(name));
+        (!strange).then_some(found)
     }
 
     /// The built-in provider the parent runs on, if it is one that makes models of its own.
     fn parent_home(&self) -> Option<Home> {
-        Home::of_provider(self.parent.provider)
+        Home::of_provider(self.parent.provider).filter(|_| self.parent.reached == Reached::AtHome)
     }
 
     /// The provider the definition names. It holds for what the caller has not chosen.
@@ -263,7 +281,7 @@ mod tests {
             allowlist: &[],
             definition: &definition,
             default_model: case.default,
-            parent: ModelRef { model: "p", provider: "here" },
+            parent: ModelRef { model: "p", provider: "here", reached: Reached::AtHome },
             aliases: &aliases,
             providers: &[],
             planning: Planning::No,
@@ -310,7 +328,11 @@ mod tests {
             allowlist: &[],
             definition: &definition,
             default_model: None,
-            parent: ModelRef { provider: case.parent.0, model: case.parent.1 },
+            parent: ModelRef {
+                provider: case.parent.0,
+                model: case.parent.1,
+                reached: Reached::AtHome,
+            },
             aliases: &BTreeMap::from([
                 alias("opus", "my-opus"),
                 alias("cheap", "haiku"),
@@ -431,7 +453,11 @@ mod tests {
             allowlist: &allowlist,
             definition: &definition,
             default_model: None,
-            parent: ModelRef { model: "claude-haiku-5", provider: "anthropic" },
+            parent: ModelRef {
+                model: "claude-haiku-5",
+                provider: "anthropic",
+                reached: Reached::AtHome,
+            },
             aliases: &BTreeMap::from([("sonnet".to_owned(), "my-sonnet".to_owned())]),
             providers: &["openai".to_owned()],
             planning: Planning::Yes,
@@ -444,5 +470,45 @@ mod tests {
         question.env = Some("openai/gpt-x");
         let choice = choose(&question).unwrap();
         assert_eq!((choice.model.as_str(), choice.provider.as_str()), ("gpt-x", "openai"));
+    }
+
+    #[test]
+    fn a_gateway_keeps_what_is_asked_of_it() {
+        for (wish, model, provider) in [
+            ("gpt-x", "gpt-x", "anthropic"),
+            ("sonnet", "claude-sonnet-5", "anthropic"),
+            ("mini", "mini", "anthropic"),
+        ] {
+            let definition =
+                ModelConfig { model: Some(ModelSelector::new(wish)), ..ModelConfig::default() };
+            let choice = choose(&ModelQuestion {
+                env: None,
+                call: None,
+                allowlist: &[],
+                definition: &definition,
+                default_model: None,
+                parent: ModelRef { model: "m", provider: "anthropic", reached: Reached::Elsewhere },
+                aliases: &BTreeMap::new(),
+                providers: &[],
+                planning: Planning::No,
+            })
+            .unwrap();
+            assert_eq!((choice.model.as_str(), choice.provider.as_str()), (model, provider));
+        }
+        let definition =
+            ModelConfig { model: Some(ModelSelector::new("opus")), ..ModelConfig::default() };
+        let choice = choose(&ModelQuestion {
+            env: None,
+            call: None,
+            allowlist: &[],
+            definition: &definition,
+            default_model: None,
+            parent: ModelRef { model: "m", provider: "openai", reached: Reached::Elsewhere },
+            aliases: &BTreeMap::new(),
+            providers: &[],
+            planning: Planning::No,
+        })
+        .unwrap();
+        assert_eq!((choice.model.as_str(), choice.provider.as_str()), ("opus", "openai"));
     }
 }

@@ -4,7 +4,7 @@ use attache_kernel::{
     definition::{Definition, PermissionMode},
     model_catalogue::Home,
     model_choice::{
-        ModelChoice, ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, alias, choose,
+        ModelChoice, ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, Reached, alias, choose,
     },
 };
 
@@ -62,7 +62,11 @@ impl Setup {
             allowlist: &subagents.model_allowlist,
             definition: &definition.model_config,
             default_model: subagents.default_model.as_deref(),
-            parent: ModelRef { model: &parent.model, provider: &parent.provider },
+            parent: ModelRef {
+                model: &parent.model,
+                provider: &parent.provider,
+                reached: self.reached(&parent.provider),
+            },
             aliases: &self.settings.model_aliases,
             providers: &providers,
             planning,
@@ -115,10 +119,7 @@ impl Setup {
     /// The provider of a model the settings name without one: its home, unless there is a key for a
     /// provider the settings send elsewhere, which may have that model too.
     fn provider_of(&self, model: &str, by_key: Option<Home>) -> &'static str {
-        let sent_elsewhere = |home: &Home| {
-            let provider = self.settings.model_providers.get(home.as_str());
-            provider.is_some_and(|provider| provider.base_url.is_some())
-        };
+        let sent_elsewhere = |home: &Home| self.reached(home.as_str()) == Reached::Elsewhere;
         let home = Home::of_model(model);
         match (home, by_key) {
             _ if model == "offline" => "offline",

@@ -3,6 +3,7 @@
 //! Those built in, changed and joined by those of the settings. A key is looked for in the environment
 //! and then among those that were stored; it is never taken from anywhere else.
 
+use attache_kernel::model_choice::Reached;
 use attache_runtime::model::{
     http::Proxies,
     provider::{ApiKey, InTheClear, ProviderDescription},
@@ -102,6 +103,14 @@ impl Setup {
         let others = self.settings.model_providers.keys().map(String::as_str);
         let others = others.filter(|id| builtin_provider_ids().all(|known| known != *id));
         builtin.chain(others).filter_map(|id| self.provider_in_force(id)).collect()
+    }
+
+    /// Whether a built-in provider is reached at its maker's address.
+    pub(super) fn reached(&self, id: &str) -> Reached {
+        let builtin = BUILTIN_PROVIDERS.iter().find(|provider| provider.id == id);
+        let own = builtin.map(|provider| provider.base_url);
+        let used = self.provider_in_force(id).and_then(|provider| provider.base_url);
+        if used.as_deref() == own { Reached::AtHome } else { Reached::Elsewhere }
     }
 
     /// The provider of that id, if there is one.

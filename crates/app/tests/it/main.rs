@@ -12,6 +12,7 @@ mod doctor;
 mod list;
 mod models;
 mod new;
+mod providers;
 mod run;
 mod show;
 mod suggest;

@@ -59,6 +59,7 @@ fn defaults_are_those_of_the_design() {
             "model_aliases = null",
             "model_providers = null",
             "model_prices = null",
+            "model_context_windows = null",
             "mcp_servers = null",
             "workspace_roots = []",
             "durability = \"process\"",

@@ -1,0 +1,376 @@
+//! Real runs of the real program against a provider on loopback, on all four wire APIs.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use attache_kernel::usage::Usage;
+use attache_testkit::{
+    project::{Ran, TestProject},
+    scripted_server::{Answer, ScriptedServer, Turn, WireApi, text, tool_call},
+};
+use serde_json::{Value, json};
+
+use crate::project;
+
+const KEY: &str = "sk-lab-0123456789abcdef";
+
+fn word(api: WireApi) -> &'static str {
+    match api {
+        WireApi::Chat => "chat",
+        WireApi::Responses => "responses",
+        WireApi::Anthropic => "anthropic",
+        WireApi::Gemini => "gemini",
+    }
+}
+
+/// A project whose settings name the server as a provider, and its key.
+fn lab(server: &ScriptedServer, api: WireApi, more: &str) -> TestProject {
+    let project = project().with_env("LAB_KEY", KEY);
+    let settings = format!(
+        "model = \"lab-1\"\nmodel_provider = \"lab\"\n{more}\n[model_providers.lab]\n\
+         base_url = \"{}\"\nenv_key = \"LAB_KEY\"\nwire_api = \"{}\"\n",
+        server.base_url(),
+        word(api)
+    );
+    project.file("~/.attache/config.toml", settings);
+    project.file("src/main.py", "print(1)\n");
+    project
+}
+
+fn used(tokens: u64) -> Usage {
+    Usage { input_tokens: tokens, output_tokens: 10, ..Usage::default() }
+}
+
+fn looks(tokens: u64) -> Turn {
+    tool_call("call_1", "list_dir", &json!({ "path": "." })).using(used(tokens))
+}
+
+fn completes(result: &str) -> Turn {
+    tool_call("call_9", "complete_task", &json!({ "result": result })).using(used(100))
+}
+
+fn object(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+#[test]
+fn an_agent_runs_from_task_to_result_on_every_api() {
+    for api in WireApi::ALL {
+        let server = ScriptedServer::start();
+        server.answer(api.answer(&looks(100).then_thinking(["hm"], "c2ln")));
+        server.answer(api.answer(&completes("It is in src/main.py.")));
+        let project = lab(&server, api, "[model_prices.lab-1]\ninput = 1.0\noutput = 10.0\n");
+        let result = object(&project.run(&["run", "Explore", "where?", "--json", "-q"]));
+        assert_eq!(result["status"], "goal", "{api:?}: {result}");
+        assert_eq!(result["result"], "It is in src/main.py.");
+        assert_eq!(
+            result["model"],
+            json!({"id": "lab-1", "provider": "lab", "chosen_by": "parent"})
+        );
+        assert_eq!(result["usage"]["input_tokens"], 200);
+        assert_eq!((&result["total_tokens"], &result["turns_used"]), (&json!(220), &json!(2)));
+        let cost = result["cost_usd"].as_f64().unwrap();
+        assert!((cost - (200.0 + 200.0) / 1e6).abs() < 1e-12, "{cost}");
+        let requests = server.requests();
+        assert_eq!(requests[0].path, api.path("lab-1"), "{api:?}");
+        let second = String::from_utf8(requests[1].body.clone()).unwrap();
+        assert!(second.contains("src/"), "the tool's result went back: {second}");
+        server.assert_done();
+    }
+}
+
+#[test]
+fn providers_of_codex_are_known() {
+    let server = ScriptedServer::start();
+    server.answer(WireApi::Chat.answer(&completes("done")));
+    let project = project().with_env("MY_KEY", KEY).with_env("TEAM", "tools");
+    let settings = format!(
+        "model = \"m\"\nmodel_provider = \"mine\"\nunknown_here = 1\n[model_providers.mine]\n\
+         name = \"Mine\"\nbase_url = \"{}/v1/\"\nenv_key = \"MY_KEY\"\nwire_api = \"chat\"\n\
+         query_params = {{ api-version = \"7\" }}\nhttp_headers = {{ \"X-One\" = \"1\" }}\n\
+         env_http_headers = {{ \"X-Team\" = \"TEAM\" }}\n",
+        server.base_url()
+    );
+    project.file("~/.codex/config.toml", settings);
+    let result = object(&project.run(&["run", "Explore", "x", "--json", "-q"]));
+    assert_eq!(result["status"], "goal", "{result}");
+    let request = server.wait_for_request(1);
+    assert_eq!(
+        (request.path.as_str(), request.query.as_str()),
+        ("/v1/chat/completions", "api-version=7")
+    );
+    assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!((request.header("x-one"), request.header("x-team")), (Some("1"), Some("tools")));
+}
+
+#[test]
+fn a_refusal_is_told_in_the_providers_words_and_shows_no_key() {
+    for api in WireApi::ALL {
+        let server = ScriptedServer::start();
+        server.answer(api.error(401, "authentication_error", &format!("invalid key {KEY}")));
+        let project = lab(&server, api, "");
+        let ran = project.run(&["run", "Explore", "x", "--json"]);
+        let result = object(&ran);
+        assert_eq!((ran.code, &result["status"]), (Some(1), &json!("error")), "{api:?}: {result}");
+        let error = result["error"].as_str().unwrap();
+        assert!(error.contains("401") && error.contains("invalid key ***"), "{error}");
+        assert!(error.contains("LAB_KEY"), "{error}");
+        assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{ran:?}");
+        assert_eq!(server.requests().len(), 1, "it is not tried again");
+    }
+}
+
+#[test]
+fn what_passes_is_tried_again_and_told() {
+    for api in WireApi::ALL {
+        let server = ScriptedServer::start();
+        server.answer(api.error(529, "overloaded_error", "Overloaded").header("retry-after", "0"));
+        server.answer(api.answer(&completes("done")));
+        let project = lab(&server, api, "");
+        let ran = project.run(&["run", "Explore", "x", "--output-format", "stream-json", "-q"]);
+        let lines: Vec<Value> =
+            ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let retries: Vec<_> = lines.iter().filter(|line| line["event_type"] == "RETRY").collect();
+        assert_eq!(retries.len(), 1, "{ran:?}");
+        assert!(retries[0]["data"]["reason"].as_str().unwrap().contains("529"));
+        assert_eq!(lines.last().unwrap()["status"], "goal");
+    }
+}
+
+#[test]
+fn a_provider_without_its_key_is_an_error_that_names_it() {
+    let project = project();
+    for (settings, part) in [
+        (vec!["model_provider=openai"], "OPENAI_API_KEY"),
+        (vec!["model=claude-x"], "ANTHROPIC_API_KEY"),
+        (
+            vec![
+                "model_provider=lab",
+                "model=m",
+                "model_providers.lab.base_url=\"http://127.0.0.1:1\"",
+                "model_providers.lab.env_key=LAB_KEY",
+            ],
+            "LAB_KEY",
+        ),
+        (vec!["model_provider=lab", "model=m"], "there is no provider `lab`"),
+        (vec!["model_provider=lab", "model=m", "model_providers.lab.wire_api=chat"], "base_url"),
+        (vec!["model_provider=ollama"], "no model is named"),
+    ] {
+        let mut arguments = vec!["run", "Explore", "x"];
+        arguments.extend(settings.iter().flat_map(|setting| ["-c", *setting]));
+        let ran = project.run(&arguments);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(part) && ran.stderr.contains("hint"), "{part}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_key_is_not_sent_unencrypted_to_another_machine() {
+    let project = project().with_env("LAB_KEY", KEY);
+    let settings = [
+        "model_provider=lab",
+        "model=m",
+        "model_providers.lab.base_url=\"http://llm.example.com\"",
+        "model_providers.lab.env_key=LAB_KEY",
+    ];
+    let mut arguments = vec!["run", "Explore", "x"];
+    arguments.extend(settings.iter().flat_map(|setting| ["-c", *setting]));
+    let ran = project.run(&arguments);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("unencrypted") && ran.stderr.contains("allow_http"), "{ran:?}");
+}
+
+#[test]
+fn an_endpoint_of_a_project_is_used_once_it_is_trusted() {
+    let api = WireApi::Chat;
+    let (own, other) = (ScriptedServer::start(), ScriptedServer::start());
+    own.always(api.answer(&completes("own")));
+    other.always(api.answer(&completes("other")));
+    let project = lab(&own, api, "");
+    let endpoint = other.base_url();
+    project.agent(
+        "helper",
+        &format!("description: d\nmodelConfig:\n  endpoint: {endpoint}\n  model: lab-2"),
+    );
+    let ran = project.run(&["run", "helper", "x", "--json"]);
+    assert_eq!(object(&ran)["result"], "own", "{ran:?}");
+    assert!(ran.stderr.contains("not trusted"), "{ran:?}");
+    assert_eq!(other.requests().len(), 0);
+    let trusted = project.run(&["run", "helper", "x", "--json", "--trust"]);
+    assert_eq!(object(&trusted)["result"], "other", "{trusted:?}");
+    assert_eq!(other.wait_for_request(1).json()["model"], "lab-2");
+}
+
+#[test]
+fn an_agents_own_values_go_into_the_request() {
+    let server = ScriptedServer::start();
+    let api = WireApi::Chat;
+    server.always(api.answer(&completes("done")));
+    let project = lab(&server, api, "");
+    project.agent(
+        "helper",
+        "description: d\nmodelConfig:\n  model: lab-2\n  temperature: 0.5\n  effort: low\n  parameters:\n    top_k: 7\n    stream_options: null",
+    );
+    let result = object(&project.run(&["run", "helper", "x", "--json", "-q"]));
+    assert_eq!(result["model"]["chosen_by"], "definition", "{result}");
+    let body = server.wait_for_request(1).json();
+    assert_eq!((&body["model"], &body["temperature"]), (&json!("lab-2"), &json!(0.5)));
+    assert_eq!((&body["reasoning_effort"], &body["top_k"]), (&json!("low"), &json!(7)));
+    assert_eq!((body.get("stream_options"), body.get("top_p")), (None, None));
+    project.agent("bad", "description: d\nmodelConfig:\n  parameters:\n    messages: []");
+    let ran = project.run(&["run", "bad", "x"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("parameters.messages"), "{ran:?}");
+}
+
+#[test]
+fn a_budget_ends_a_run_through_a_last_turn() {
+    let api = WireApi::Anthropic;
+    for (limit, prices, recovered) in [
+        ("maxTokens: 1000", "", true),
+        ("maxCostUsd: 0.001", "[model_prices.lab-1]\ninput = 1.0\noutput = 1.0\n", true),
+        ("maxTokens: 1000", "", false),
+    ] {
+        let server = ScriptedServer::start();
+        server.answer(api.answer(&looks(1500)));
+        if recovered {
+            server.answer(api.answer(&completes("what I have")));
+        } else {
+            server.always(api.answer(&text(["I go on."]).using(used(10))));
+        }
+        let project = lab(&server, api, prices);
+        project.agent("helper", &format!("description: d\nrunConfig:\n  {limit}"));
+        let result = object(&project.run(&["run", "helper", "x", "--json", "-q"]));
+        let last = server.requests()[1].json();
+        assert_eq!(last["tools"].as_array().unwrap().len(), 1, "only complete_task is left");
+        if recovered {
+            assert_eq!(
+                (&result["status"], &result["recovered_from"]),
+                (&json!("goal"), &json!("budget"))
+            );
+        } else {
+            assert_eq!((&result["status"], &result["partial"]), (&json!("budget"), &json!(true)));
+        }
+    }
+}
+
+#[test]
+fn no_file_of_a_run_holds_the_key() {
+    for api in WireApi::ALL {
+        let server = ScriptedServer::start();
+        server.answer(
+            api.error(500, "server_error", &format!("who is {KEY}?")).header("retry-after", "0"),
+        );
+        server.answer(api.answer(
+            &tool_call("call_1", "read_file", &json!({ "path": "keys.txt" })).then_text([KEY]),
+        ));
+        server.answer(api.answer(&completes(&format!("The key is {KEY}."))));
+        let project = lab(&server, api, "");
+        project.file("keys.txt", format!("LAB_KEY={KEY}\n"));
+        let ran =
+            project.run(&["run", "Explore", "read keys.txt", "--output-format", "stream-json"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let mut written = BTreeSet::new();
+        files(&project.home(), &mut written);
+        assert!(written.iter().any(|path| path.ends_with(".jsonl")), "{written:?}");
+        for path in written {
+            let content = fs::read(&path).unwrap();
+            let holds = content.windows(KEY.len()).any(|piece| piece == KEY.as_bytes());
+            assert!(!holds, "{api:?}: the key is in {path}");
+        }
+    }
+}
+
+fn files(folder: &Path, into: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, into);
+        } else {
+            into.insert(path.display().to_string());
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_stream_is_resumed_on_the_same_model() {
+    let api = WireApi::Responses;
+    let server = ScriptedServer::start();
+    server.answer(api.answer(&looks(100)));
+    server.answer(api.error(400, "invalid_request_error", "no more"));
+    let project = lab(&server, api, "");
+    let first = object(&project.run(&["run", "Explore", "x", "--json", "-q"]));
+    assert_eq!(
+        (&first["status"], &first["error"]),
+        (&json!("error"), &json!("lab answered 400 Bad Request: no more"))
+    );
+    server.answer(api.answer(&completes("done")));
+    let second = object(&project.run(&["run", "--resume", "last", "go on", "--json", "-q"]));
+    assert_eq!((&second["status"], &second["resumed_from"]), (&json!("goal"), &first["agent_id"]));
+    let (before, after) = (server.requests()[1].body.clone(), server.requests()[2].body.clone());
+    let stable = before.len() - "]}".len();
+    assert_eq!(before[..stable], after[..stable], "the provider's cache is hit");
+}
+
+#[test]
+fn the_doctor_tries_the_model() {
+    for api in WireApi::ALL {
+        let server = ScriptedServer::start();
+        server.answer(api.answer(&text(["ok"])));
+        let project = lab(&server, api, "");
+        let ran = project.run(&["doctor", "--online", "--json"]);
+        let online = |ran: &Ran| {
+            let checks = object(ran)["checks"].as_array().unwrap().clone();
+            checks.into_iter().find(|check| check["name"] == "online").unwrap()
+        };
+        assert_eq!(online(&ran)["level"], "ok", "{ran:?}");
+        server.answer(Answer::new().status(404).body("no such model"));
+        let ran = project.run(&["doctor", "--online", "--json"]);
+        assert_eq!((ran.code, &online(&ran)["level"]), (Some(1), &json!("error")));
+        assert!(online(&ran)["detail"].as_str().unwrap().contains("no such model"), "{ran:?}");
+    }
+}
+
+#[test]
+fn the_providers_and_what_they_lack_are_listed() {
+    let project = project().with_env("OPENAI_API_KEY", KEY);
+    project.file("~/.attache/config.toml", "[model_providers.lab]\nbase_url = \"https://llm.example.com/v1?key=hidden\"\nenv_key = \"LAB_KEY\"\n[model_aliases]\nquick = \"gpt-5.4-nano\"\n");
+    let report = project.json(&["models", "--json"]);
+    assert_eq!(report["default"]["provider"], "openai");
+    let provider = |id: &str| {
+        let providers = report["providers"].as_array().unwrap();
+        providers.iter().find(|provider| provider["id"] == id).unwrap().clone()
+    };
+    assert_eq!(
+        (&provider("openai")["ready"], &provider("openai")["key_from"]),
+        (&json!(true), &json!("OPENAI_API_KEY"))
+    );
+    assert_eq!(provider("anthropic")["missing_key"], "ANTHROPIC_API_KEY");
+    assert_eq!(
+        (&provider("lab")["missing_key"], &provider("lab")["base_url"]),
+        (&json!("LAB_KEY"), &json!("https://llm.example.com/v1"))
+    );
+    assert_eq!(
+        (&provider("ollama")["ready"], &provider("offline")["ready"]),
+        (&json!(true), &json!(true))
+    );
+    let aliases = report["aliases"].as_array().unwrap();
+    assert!(
+        aliases.contains(&json!({"alias": "quick", "model": "gpt-5.4-nano", "builtin": false}))
+    );
+    let models = report["models"].as_array().unwrap();
+    assert!(
+        models
+            .iter()
+            .any(|model| model["id"] == "claude-sonnet-5" && model["context_window"].is_u64())
+    );
+    let ran = project.run(&["models"]);
+    for part in
+        ["needs ANTHROPIC_API_KEY", "key from OPENAI_API_KEY", "quick", "claude-sonnet-5", "as of"]
+    {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains(KEY) && !ran.stdout.contains("hidden"));
+    let only = project.json(&["models", "gemini", "--json"]);
+    assert_eq!(only["providers"].as_array().unwrap().len(), 1);
+    assert_eq!(project.run(&["models", "nobody"]).code, Some(2));
+}
