@@ -107,9 +107,8 @@ impl Bound {
         parts.push(&cut);
         parts.extend(tail.iter().rev());
         ToolOutput {
-            text: parts.join("\n"),
-            is_error: false,
             artifacts: artifact.into_iter().collect(),
+            ..ToolOutput::text(parts.join("\n"))
         }
     }
 

@@ -5,16 +5,19 @@
 
 mod arguments;
 pub mod catalogue;
+mod content;
 mod file_filter;
 mod glob_files;
 mod grep_files;
 mod list_dir;
 mod off_thread;
 mod read_file;
+mod view_image;
 pub(crate) mod wording;
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
+use attache_kernel::message::Image;
 pub use attache_kernel::run::assignment::{Effect, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -54,6 +57,8 @@ pub struct ToolOutput {
     pub text: String,
     /// Whether the tool failed.
     pub is_error: bool,
+    /// Images for the model to see.
+    pub images: Vec<Image>,
     /// Files that hold more of the answer.
     pub artifacts: Vec<PathBuf>,
 }
@@ -61,7 +66,7 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// An answer.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: false, artifacts: Vec::new() }
+        Self { text: text.into(), is_error: false, images: Vec::new(), artifacts: Vec::new() }
     }
 
     /// The same answer, with what else the reader must know in brackets at its end.

@@ -288,6 +288,7 @@ impl TranscriptPage {
             Message::Tool { results } => {
                 for result in results {
                     self.block("    ", &result.text, Some(Tone::Faint));
+                    self.images(result);
                 }
             }
         }
@@ -349,9 +350,17 @@ impl TranscriptPage {
             let tone = if result.is_error { Tone::Bad } else { Tone::Faint };
             self.line(&format!("    {}", paint(tone, &format!("{first}{more}"))));
         }
+        self.images(result);
         for artifact in &result.artifacts {
             let said = format!("  {}: {}", artifact.description, artifact.path);
             self.note(Tone::Faint, &said);
+        }
+    }
+
+    /// That there are images; their bytes are for models.
+    fn images(&mut self, result: &ToolResult) {
+        for image in &result.images {
+            self.note(Tone::Faint, &format!("  [{}]", image.media_type));
         }
     }
 

@@ -201,6 +201,20 @@ fn what_a_resumed_run_goes_on_from_is_no_open_call() {
 }
 
 #[test]
+fn images_are_named_and_their_bytes_are_not_printed() {
+    let project = project();
+    let images = r#""is_error":false,"images":[{"media_type":"image/png","data":"aVZCT1J3MEtHZ28"}],"artifacts""#;
+    let content = GOLDEN.replacen(r#""is_error":false,"artifacts""#, images, 1);
+    assert_ne!(content, GOLDEN);
+    write(&project, ID, &content);
+    for options in [&[][..], &["--full"]] {
+        let shown = project.run(&[&["transcript", ID], options].concat()).stdout;
+        assert!(shown.contains("    [image/png]\n"), "{shown}");
+        assert!(!shown.contains("aVZCT1J3MEtHZ28"), "{shown}");
+    }
+}
+
+#[test]
 fn follow_ends_when_the_writer_is_gone() {
     let project = project();
     let path = write(&project, ID, &lines(6));

@@ -88,5 +88,5 @@ fn into_answer(name: &str, output: ToolOutput) -> Answer {
             description: format!("the whole output of {name}"),
         })
         .collect();
-    Answer { text: output.text, is_error: output.is_error, images: Vec::new(), artifacts }
+    Answer { text: output.text, is_error: output.is_error, images: output.images, artifacts }
 }

@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     Tool, glob_files::GlobFiles, grep_files::GrepFiles, list_dir::ListDir, read_file::ReadFile,
+    view_image::ViewImage,
 };
 
 /// Every built-in tool. Make them once and share them: the searches among them take turns, so that a
@@ -19,6 +20,7 @@ pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(ListDir::new()),
         Arc::new(GlobFiles::new(Arc::clone(&turns))),
         Arc::new(GrepFiles::new(turns)),
+        Arc::new(ViewImage::new()),
     ]
 }
 

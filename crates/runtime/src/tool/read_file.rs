@@ -4,7 +4,6 @@
 //! lines. What was left out is said, and how to read on. The file itself is the full text, so no
 //! artifact is kept.
 
-mod content;
 mod lines;
 
 use std::{
@@ -17,13 +16,11 @@ use encoding_rs_io::DecodeReaderBytesBuilder;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use self::{
-    content::Content,
-    lines::{Line, Lines},
-};
+use self::lines::{Line, Lines};
 use super::{
     Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
+    content::{self, Content},
     off_thread::off_thread,
     wording::{count, grouped, size},
 };
@@ -109,9 +106,13 @@ impl Request {
         let bytes = file.metadata()?.len();
         match content::sniff(&mut file)? {
             Content::Empty => return Ok(ToolOutput::text(format!("{location} is empty"))),
-            Content::Binary(kind) => {
+            content @ (Content::Binary(_) | Content::Image(_)) => {
+                let instead = match content {
+                    Content::Image(_) => "; view_image shows it, if you have it",
+                    _ => "",
+                };
                 return Ok(ToolOutput::text(format!(
-                    "{location} is {kind} ({}); its content is not shown",
+                    "{location} is {content} ({}); its content is not shown{instead}",
                     size(bytes)
                 )));
             }

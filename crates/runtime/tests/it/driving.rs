@@ -204,6 +204,7 @@ impl Driver {
                     let output = ToolOutput {
                         text: output.text,
                         is_error: output.is_error,
+                        images: output.images,
                         ..ToolOutput::default()
                     };
                     self.run.tool_returned(&call.id, output, self.now)

@@ -14,6 +14,7 @@ use attache_kernel::{
     definition::Definition,
     event::{Event, activity::EventType},
     id::{AgentName, RunId, SessionId},
+    message::Image,
     model_choice::ChosenBy,
     outcome::{ModelUsed, Outcome, RecoveredFrom, Status},
     run::{
@@ -416,6 +417,25 @@ async fn a_journal_that_is_full_stops_the_run_and_shows_nothing_more() {
         assert!(error.to_string().contains("no space left"));
         assert!(shown(watching).len() <= most, "nobody saw what was not written");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn images_of_a_tool_reach_the_conversation() {
+    let image = Image { media_type: "image/png".to_owned(), data: "QUJD".to_owned() };
+    let seen = image.clone();
+    let camera = tool(BuiltinTool::ViewImage, Effect::ReadOnly, move |_, _| {
+        let output = ToolOutput { images: vec![seen.clone()], ..ToolOutput::text("a picture") };
+        Box::pin(std::future::ready(output))
+    });
+    let world = World::new().with(camera);
+    let model = ScriptedModel::new([calls("view_image", &json!({"path": "a"})), completes("seen")]);
+    assert_eq!(world.outcome(model).await.ending.status, Status::Goal);
+    let entries = world.entries();
+    let journalled = entries.iter().find_map(|entry| match &entry.event {
+        Event::ToolReturned { result, .. } => Some(result.images.clone()),
+        _ => None,
+    });
+    assert_eq!(journalled, Some(vec![image]));
 }
 
 #[tokio::test(start_paused = true)]

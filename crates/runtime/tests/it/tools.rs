@@ -8,6 +8,7 @@ mod grep_files;
 mod list_dir;
 mod read_file;
 mod swaps;
+mod view_image;
 mod workspace;
 
 use std::{fs, os::unix::fs::symlink, path::Path, sync::Arc};

@@ -93,7 +93,9 @@ fn binary_files_are_named_and_not_dumped() {
         (b"\x7fELF\x02\x01\x01\0", "an ELF executable or library"),
         (b"some\0thing", "a binary file"),
     ] {
-        let expected = format!("f is {kind} ({} B); its content is not shown", bytes.len());
+        let hint =
+            if kind.ends_with("image") { "; view_image shows it, if you have it" } else { "" };
+        let expected = format!("f is {kind} ({} B); its content is not shown{hint}", bytes.len());
         assert_eq!(read(bytes), expected);
     }
     assert_eq!(read("BZh is how it begins"), "1\tBZh is how it begins");
