@@ -73,6 +73,7 @@ pub(crate) enum Command {
     Trust(commands::trust::TrustArgs),
     Untrust(commands::untrust::UntrustArgs),
     Transcript(commands::transcript::TranscriptArgs),
+    Usage(commands::usage::UsageArgs),
     Clean(commands::clean::CleanArgs),
     Config(commands::config::ConfigArgs),
     Doctor(commands::doctor::DoctorArgs),

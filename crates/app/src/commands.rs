@@ -12,6 +12,7 @@ pub(crate) mod suggest;
 pub(crate) mod transcript;
 pub(crate) mod trust;
 pub(crate) mod untrust;
+pub(crate) mod usage;
 pub(crate) mod validate;
 
 use crate::{
@@ -38,6 +39,7 @@ pub(crate) fn run(cli: Cli, environment: Environment) -> Result<Exit, Failure> {
         Command::Trust(args) => trust::run(&args, setup),
         Command::Untrust(args) => untrust::run(&args, setup),
         Command::Transcript(args) => transcript::run(&args, &setup),
+        Command::Usage(args) => usage::run(&args, &setup),
         Command::Clean(args) => clean::run(&args, &setup),
         Command::Config(args) => config::run(&args, &setup),
         Command::Doctor(args) => doctor::run(&args, &setup),

@@ -13,6 +13,7 @@ mod list;
 mod new;
 mod run;
 mod show;
+mod spending;
 mod suggest;
 mod tidy;
 mod transcript;

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::project;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "list",
     "show",
     "validate",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 12] = [
     "trust",
     "untrust",
     "transcript",
+    "usage",
     "clean",
     "config",
     "doctor",
