@@ -72,6 +72,8 @@ pub(crate) enum Command {
     New(commands::new::NewArgs),
     Trust(commands::trust::TrustArgs),
     Untrust(commands::untrust::UntrustArgs),
+    Login(commands::login::LoginArgs),
+    Logout(commands::logout::LogoutArgs),
     Transcript(commands::transcript::TranscriptArgs),
     Usage(commands::usage::UsageArgs),
     Clean(commands::clean::CleanArgs),

@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod credentials;
 mod environment;
 mod failure;
 mod print;

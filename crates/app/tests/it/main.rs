@@ -10,6 +10,7 @@ mod corpus;
 mod docs;
 mod doctor;
 mod list;
+mod login;
 mod new;
 mod run;
 mod show;

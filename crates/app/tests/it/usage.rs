@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::project;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "list",
     "show",
     "validate",
@@ -12,6 +12,8 @@ const COMMANDS: [&str; 13] = [
     "new",
     "trust",
     "untrust",
+    "login",
+    "logout",
     "transcript",
     "usage",
     "clean",
