@@ -5,6 +5,8 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod list;
+pub(crate) mod login;
+pub(crate) mod logout;
 pub(crate) mod models;
 pub(crate) mod new;
 pub(crate) mod run;
@@ -13,6 +15,7 @@ pub(crate) mod suggest;
 pub(crate) mod transcript;
 pub(crate) mod trust;
 pub(crate) mod untrust;
+pub(crate) mod usage;
 pub(crate) mod validate;
 
 use crate::{
@@ -38,7 +41,10 @@ pub(crate) fn run(cli: Cli, environment: Environment) -> Result<Exit, Failure> {
         Command::New(args) => new::run(&args, &setup),
         Command::Trust(args) => trust::run(&args, setup),
         Command::Untrust(args) => untrust::run(&args, setup),
+        Command::Login(args) => login::run(&args, &setup),
+        Command::Logout(args) => logout::run(&args, &setup),
         Command::Transcript(args) => transcript::run(&args, &setup),
+        Command::Usage(args) => usage::run(&args, &setup),
         Command::Clean(args) => clean::run(&args, &setup),
         Command::Models(args) => models::run(&args, &setup),
         Command::Config(args) => config::run(&args, &setup),

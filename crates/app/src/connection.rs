@@ -109,12 +109,14 @@ fn used(choice: &ModelChoice, id: &str) -> ModelUsed {
 }
 
 fn remote(choice: &ModelChoice, asker: Asker<'_>, setup: &Setup) -> Result<Connection, Failure> {
-    let known = setup.provider_in_force(&choice.provider).ok_or_else(|| unknown(choice, setup))?;
+    let endpoint = endpoint(asker, setup);
+    let known =
+        setup.provider_at(&choice.provider, endpoint).ok_or_else(|| unknown(choice, setup))?;
     if choice.model == choice.provider {
         return Err(Failure::usage(format!("no model is named for the provider `{}`", known.id))
             .hint("set `model` in the settings, or use --model"));
     }
-    let description = known.described(endpoint(asker, setup)).ok_or_else(|| {
+    let description = known.described().ok_or_else(|| {
         Failure::usage(format!("the provider `{}` has no address", known.id))
             .hint(format!("set model_providers.{}.base_url", known.id))
     })?;

@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod connection;
+mod credentials;
 mod environment;
 mod failure;
 mod print;

@@ -1,6 +1,7 @@
 //! Printing: the only place that writes to the terminal. Colours go away with `NO_COLOR` and in pipes.
 
 pub(crate) mod diagnostics;
+pub(crate) mod hidden;
 pub(crate) mod number;
 pub(crate) mod palette;
 pub(crate) mod progress;

@@ -17,6 +17,7 @@ use attache_kernel::{
     registry::{Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
 };
 use attache_runtime::{
+    credentials::Credentials,
     discovery::{Discovery, DiscoveryMode, Places, content_hash},
     model::http::HttpClient,
     trust::{TrustError, TrustStore},
@@ -51,6 +52,8 @@ pub(crate) struct Setup {
     pub(crate) format: OutputFormat,
     /// The connections all models share.
     pub(crate) http: HttpClient,
+    /// The keys that were stored; none if they cannot be used.
+    pub(crate) stored_keys: Option<Credentials>,
     /// Whether nothing is to be said beside the result.
     pub(crate) quiet: bool,
     /// Whether a base was given for relative paths.
@@ -109,8 +112,19 @@ impl Setup {
             }
         }
         let http = HttpClient::new(providers::proxies(&environment));
+        let stored_keys = match Credentials::load(&attache_home) {
+            Ok(keys) => Some(keys),
+            Err(error) => {
+                if !globals.quiet {
+                    let notice = paint(Tone::Warning, "notice:");
+                    print::aside(&format!("{notice} stored keys are not used: {error}"));
+                }
+                None
+            }
+        };
         Ok(Self {
             http,
+            stored_keys,
             working_directory,
             home,
             attache_home,

@@ -1,8 +1,10 @@
 //! The transcript store as the settings and the environment want it, and its errors as failures.
 
-use attache_runtime::transcripts::{
-    Durability, Options, Secrets, TranscriptError, TranscriptStore,
+use attache_runtime::{
+    credentials::Credentials,
+    transcripts::{Durability, Options, Secrets, TranscriptError, TranscriptStore},
 };
+use secrecy::ExposeSecret as _;
 
 use crate::{
     failure::Failure,
@@ -23,7 +25,7 @@ pub(crate) fn store(setup: &Setup) -> TranscriptStore {
     TranscriptStore::new(setup.attache_home.join("sessions"), options)
 }
 
-/// The keys of every provider there is.
+/// The keys of every provider there is, and those that are kept, whether they are used or not.
 fn secrets(setup: &Setup) -> Vec<String> {
     let providers = || setup.settings.model_providers.values();
     let mut variables: Vec<&str> = key_variables().collect();
@@ -41,7 +43,14 @@ fn secrets(setup: &Setup) -> Vec<String> {
         })
         .map(|(_, value)| value.expose());
     // `Bearer KEY`: the key alone must not appear either.
-    in_environment.chain(in_settings).flat_map(str::split_whitespace).map(str::to_owned).collect()
+    let mut secrets: Vec<String> = in_environment
+        .chain(in_settings)
+        .flat_map(str::split_whitespace)
+        .map(str::to_owned)
+        .collect();
+    let kept = Credentials::keys_to_mask(&setup.attache_home);
+    secrets.extend(kept.iter().map(|key| key.expose_secret().to_owned()));
+    secrets
 }
 
 /// What is said when a transcript cannot be used.

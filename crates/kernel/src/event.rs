@@ -5,6 +5,7 @@
 
 pub mod activity;
 pub mod life;
+pub mod spent;
 
 use std::sync::Arc;
 

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod builtin;
+pub mod credentials;
 pub mod discovery;
 pub mod trust;
 

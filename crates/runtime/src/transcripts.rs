@@ -12,6 +12,7 @@ mod lock;
 mod names;
 mod reading;
 mod secrets;
+mod spending;
 mod summary;
 
 use std::{
@@ -35,6 +36,7 @@ pub use self::{
     follow::Follower,
     journal::{Journal, Syncer},
     secrets::Secrets,
+    spending::{RunSpending, TurnSpending},
     summary::{RunState, Summary},
 };
 use self::{lock::FolderLock, names::Place};
@@ -198,6 +200,14 @@ impl TranscriptStore {
             newest.then_with(|| one.path.cmp(&other.path))
         });
         Ok(summaries)
+    }
+
+    /// What each run spent so far, one after another; those that spent nothing are left out, and one
+    /// that is broken is an error of its own.
+    pub fn spending(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<RunSpending, TranscriptError>>, TranscriptError> {
+        Ok(spending::of_all(self.places()?))
     }
 
     /// Removes the transcripts and artifacts that nothing was written to for that long. What runs

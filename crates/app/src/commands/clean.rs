@@ -104,7 +104,7 @@ fn print_text(cleaned: &Cleaned, dry_run: bool) -> Result<(), Failure> {
 }
 
 /// An age such as `30d`.
-fn age(written: &str) -> Result<Duration, String> {
+pub(super) fn age(written: &str) -> Result<Duration, String> {
     let written = written.trim();
     let digits = written.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = written.strip_prefix(digits).unwrap_or_default();

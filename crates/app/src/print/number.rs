@@ -47,6 +47,11 @@ pub(crate) fn time(milliseconds: u64) -> String {
     }
 }
 
+/// A sum of money: `$0.1234`; what is less than can be shown is never shown as nothing.
+pub(crate) fn money(usd: f64) -> String {
+    if usd > 0.0 && usd < 0.000_05 { "< $0.0001".to_owned() } else { format!("${usd:.4}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +64,9 @@ mod tests {
         );
         for (bytes, text) in [(1023, "1023 B"), (4300, "4.1 KB"), (64 << 20, "64.0 MB")] {
             assert_eq!(size(bytes), text);
+        }
+        for (usd, text) in [(0.0, "$0.0000"), (0.000_01, "< $0.0001"), (1234.5, "$1234.5000")] {
+            assert_eq!(money(usd), text);
         }
         for (length, text) in [(42, "42 ms"), (1_902, "1.9 s"), (200_000, "3 min 20 s")] {
             assert_eq!(time(length), text);

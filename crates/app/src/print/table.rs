@@ -2,7 +2,9 @@
 
 use std::io::IsTerminal as _;
 
-use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets,
+};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::harmless;
@@ -15,6 +17,14 @@ const GAP: usize = 2;
 pub(crate) struct Field {
     text: String,
     color: Option<Color>,
+    side: Side,
+}
+
+/// Where a field stands in its column; its heading stands where the first row's does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
 }
 
 /// What happens to a row that is wider than the terminal.
@@ -31,12 +41,17 @@ impl Field {
     /// A field without colour.
     pub(crate) fn new(text: impl AsRef<str>) -> Self {
         let line = text.as_ref().split_whitespace().collect::<Vec<_>>().join(" ");
-        Self { text: harmless(&line).into_owned(), color: None }
+        Self { text: harmless(&line).into_owned(), color: None, side: Side::Left }
     }
 
     /// The same in a colour.
     pub(crate) fn colored(self, color: Color) -> Self {
         Self { color: Some(color), ..self }
+    }
+
+    /// The same at the right of its column, as numbers stand.
+    pub(crate) fn right(self) -> Self {
+        Self { side: Side::Right, ..self }
     }
 
     /// The same, cut to so many columns of the terminal.
@@ -45,9 +60,19 @@ impl Field {
     }
 
     fn cell(&self) -> Cell {
+        let cell = self.side.set(Cell::new(&self.text));
         match self.color {
-            Some(color) => Cell::new(&self.text).fg(color),
-            None => Cell::new(&self.text),
+            Some(color) => cell.fg(color),
+            None => cell,
+        }
+    }
+}
+
+impl Side {
+    fn set(self, cell: Cell) -> Cell {
+        match self {
+            Self::Left => cell,
+            Self::Right => cell.set_alignment(CellAlignment::Right),
         }
     }
 }
@@ -70,9 +95,10 @@ pub(crate) fn render(
     {
         fit(&mut headings, &mut rows, order, usize::from(width));
     }
-    table.set_header(
-        headings.iter().map(|heading| Cell::new(heading).add_attribute(Attribute::Bold)),
-    );
+    table.set_header(headings.iter().enumerate().map(|(column, heading)| {
+        let side = rows.first().and_then(|row| row.get(column)).map_or(Side::Left, |it| it.side);
+        side.set(Cell::new(heading).add_attribute(Attribute::Bold))
+    }));
     match overflow {
         Overflow::Wrap { whole } if terminal => {
             table.set_content_arrangement(ContentArrangement::Dynamic);

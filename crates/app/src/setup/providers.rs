@@ -4,10 +4,13 @@
 //! and then among those that were stored; it is never taken from anywhere else.
 
 use attache_kernel::model_choice::Reached;
-use attache_runtime::model::{
-    http::Proxies,
-    provider::{ApiKey, InTheClear, ProviderDescription},
-    wire::WireApi,
+use attache_runtime::{
+    credentials::{KeyLookup, Origin},
+    model::{
+        http::Proxies,
+        provider::{ApiKey, InTheClear, ProviderDescription},
+        wire::WireApi,
+    },
 };
 use secrecy::SecretString;
 
@@ -105,6 +108,17 @@ impl Setup {
         builtin.chain(others).filter_map(|id| self.provider_in_force(id)).collect()
     }
 
+    /// The key that was stored for a provider, if it was stored for this address.
+    fn stored_key(&self, id: &str, base_url: &str) -> Option<ApiKey> {
+        let origin = Origin::of(base_url).ok()?;
+        match self.stored_keys.as_ref()?.key(id, &origin) {
+            KeyLookup::Found(key) => {
+                Some(ApiKey { secret: key.clone(), from: "attache login".to_owned() })
+            }
+            KeyLookup::OtherOrigin { .. } | KeyLookup::None => None,
+        }
+    }
+
     /// Whether a built-in provider is reached at its maker's address.
     pub(super) fn reached(&self, id: &str) -> Reached {
         let builtin = BUILTIN_PROVIDERS.iter().find(|provider| provider.id == id);
@@ -115,6 +129,11 @@ impl Setup {
 
     /// The provider of that id, if there is one.
     pub(crate) fn provider_in_force(&self, id: &str) -> Option<ProviderInForce> {
+        self.provider_at(id, None)
+    }
+
+    /// The provider of that id, at another address if one is given.
+    pub(crate) fn provider_at(&self, id: &str, endpoint: Option<&str>) -> Option<ProviderInForce> {
         let builtin = BUILTIN_PROVIDERS.iter().find(|provider| provider.id == id);
         let written = self.settings.model_providers.get(id);
         if builtin.is_none() && written.is_none() {
@@ -134,8 +153,9 @@ impl Setup {
                 .map(|name| (*name).to_owned())
                 .collect(),
         };
-        let base_url = written
-            .and_then(|provider| provider.base_url.clone())
+        let base_url = endpoint
+            .map(str::to_owned)
+            .or_else(|| written.and_then(|provider| provider.base_url.clone()))
             .or(moved)
             .or_else(|| builtin.map(|provider| provider.base_url.to_owned()));
         let (headers, missing_header) = headers(written, environment);
@@ -149,10 +169,13 @@ impl Setup {
                 .map(wire_api)
                 .or_else(|| builtin.map(|provider| provider.wire_api))
                 .unwrap_or(WireApi::Responses),
-            key: key_variables.iter().find_map(|variable| {
-                let key = set(environment, variable)?;
-                Some(ApiKey { secret: SecretString::from(key), from: variable.clone() })
-            }),
+            key: key_variables
+                .iter()
+                .find_map(|variable| {
+                    let key = set(environment, variable)?;
+                    Some(ApiKey { secret: SecretString::from(key), from: variable.clone() })
+                })
+                .or_else(|| self.stored_key(id, base_url.as_deref()?)),
             base_url,
             key_variables,
             missing_header,
@@ -200,13 +223,12 @@ impl ProviderInForce {
         Some(address.split(['?', '#']).next().unwrap_or(address).to_owned())
     }
 
-    /// What it takes to call it, at its own address or at another.
-    pub(crate) fn described(&self, endpoint: Option<&str>) -> Option<ProviderDescription> {
-        let base_url = endpoint.or(self.base_url.as_deref())?.to_owned();
+    /// What it takes to call it.
+    pub(crate) fn described(&self) -> Option<ProviderDescription> {
         Some(ProviderDescription {
             id: self.id.clone(),
             wire_api: self.wire_api,
-            base_url,
+            base_url: self.base_url.clone()?,
             key: self.key.clone(),
             headers: self.headers.clone(),
             query: self.query.clone(),

@@ -374,3 +374,34 @@ fn the_providers_and_what_they_lack_are_listed() {
     assert_eq!(only["providers"].as_array().unwrap().len(), 1);
     assert_eq!(project.run(&["models", "nobody"]).code, Some(2));
 }
+
+#[test]
+fn a_stored_key_is_sent_where_it_was_stored_for_and_nowhere_else() {
+    let api = WireApi::Chat;
+    let (own, other) = (ScriptedServer::start(), ScriptedServer::start());
+    own.always(api.answer(&completes("own")));
+    other.always(api.answer(&completes("other")));
+    let project = project();
+    let settings = |server: &ScriptedServer| {
+        let settings = format!(
+            "model = \"m\"\nmodel_provider = \"lab\"\n[model_providers.lab]\nbase_url = \"{}\"\n\
+             env_key = \"LAB_KEY\"\nwire_api = \"chat\"\n",
+            server.base_url()
+        );
+        project.file("~/.attache/config.toml", settings);
+    };
+    settings(&own);
+    let ran = project.run_with_input(&["login", "lab"], KEY);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let result = object(&project.run(&["run", "Explore", "x", "--json", "-q"]));
+    assert_eq!(result["result"], "own", "{result}");
+    let sent = own.wait_for_request(1);
+    assert_eq!(sent.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    let models = project.json(&["models", "lab", "--json"]);
+    assert_eq!(models["providers"][0]["key_from"], "attache login");
+    settings(&other);
+    let ran = project.run(&["run", "Explore", "x"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("LAB_KEY"), "{ran:?}");
+    assert_eq!(other.requests().len(), 0);
+}

@@ -127,6 +127,7 @@ fn public_types_are_send_and_sync() {
     check::<attache_kernel::definition::Definition>();
     check::<attache_kernel::registry::Inventory>();
     check::<attache_kernel::tool_filter::ToolSet>();
+    check::<attache_runtime::credentials::Credentials>();
     check::<attache_runtime::discovery::Discovery>();
     check::<attache_runtime::transcripts::Journal>();
     check::<attache_runtime::transcripts::TranscriptStore>();

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use crate::project;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 15] = [
     "list",
     "show",
     "validate",
@@ -12,7 +12,10 @@ const COMMANDS: [&str; 12] = [
     "new",
     "trust",
     "untrust",
+    "login",
+    "logout",
     "transcript",
+    "usage",
     "clean",
     "config",
     "doctor",

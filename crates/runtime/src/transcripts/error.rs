@@ -172,6 +172,24 @@ impl TranscriptError {
         }
     }
 
+    /// The transcript it is about; none if it is about an id.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::InvalidId { .. } | Self::Unknown { .. } | Self::Ambiguous { .. } => None,
+            Self::Exists { path }
+            | Self::Running { path, .. }
+            | Self::NoHeader { path }
+            | Self::NewerFormat { path, .. }
+            | Self::Broken { path, .. }
+            | Self::Full { path, .. }
+            | Self::Write { path, .. }
+            | Self::Halted { path }
+            | Self::Read { path, .. }
+            | Self::Line { path, .. }
+            | Self::Unmaskable { path } => Some(path),
+        }
+    }
+
     pub(super) fn read(path: &Path, source: io::Error) -> Self {
         Self::Read { path: path.to_path_buf(), source }
     }

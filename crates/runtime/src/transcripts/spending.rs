@@ -1,0 +1,175 @@
+//! Spending: what each run used and paid, turn by turn, without reading what was said.
+//!
+//! A transcript is read line by line, and of a line only what it spent. Unfinished ends do not count, as
+//! everywhere; a transcript with anything else in it that is no line of ours is an error, and stops none
+//! of the others.
+
+use std::{
+    fs::File,
+    io::{self, BufRead as _, BufReader},
+    path::{Path, PathBuf},
+};
+
+use attache_kernel::{
+    event::spent::SpentLine,
+    id::{AgentName, RunId},
+    outcome::ModelUsed,
+    transcript::FORMAT,
+    usage::Usage,
+};
+use jiff::Timestamp;
+use memchr::{memchr, memmem::Finder};
+use serde::Deserialize;
+
+use super::{TranscriptError, names::Place, open_to_read};
+
+/// How much of a file is read at once.
+const PIECE: usize = 64 * 1024;
+
+/// What one run spent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSpending {
+    /// The run.
+    pub agent_id: RunId,
+    /// The agent.
+    pub agent_type: AgentName,
+    /// The model.
+    pub model: ModelUsed,
+    /// Each call of the model that was answered, in order; at least one.
+    pub turns: Vec<TurnSpending>,
+    /// Where its transcript lies.
+    pub path: PathBuf,
+}
+
+/// What one call of a model spent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnSpending {
+    /// When the answer was there.
+    pub at: Timestamp,
+    /// The tokens.
+    pub usage: Usage,
+    /// What they cost; none is a call without a price.
+    pub cost_usd: Option<f64>,
+}
+
+pub(super) fn of_all(
+    places: Vec<Place>,
+) -> impl Iterator<Item = Result<RunSpending, TranscriptError>> {
+    let mark = Finder::new(SpentLine::MARK);
+    places.into_iter().filter_map(move |place| match open_to_read(&place.path) {
+        Ok(file) => of(file, &place.path, &mark).transpose(),
+        // Cleaned away since it was found.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(source) => Some(Err(TranscriptError::read(&place.path, source))),
+    })
+}
+
+/// What a run spent; none if it was nothing.
+fn of(file: File, path: &Path, mark: &Finder<'_>) -> Result<Option<RunSpending>, TranscriptError> {
+    let mut lines = Lines { file: BufReader::with_capacity(PIECE, file), number: 0, path };
+    let mut line = Vec::new();
+    match (lines.next_into(&mut line)?, line.is_empty()) {
+        (true, _) => {}
+        // It was cut off before it began, or is about to begin.
+        (false, true) => return Ok(None),
+        (false, false) => return Err(TranscriptError::NoHeader { path: path.to_path_buf() }),
+    }
+    let head = lines.head(&line)?;
+    let mut turns = Vec::new();
+    while lines.next_into(&mut line)? {
+        match turn(&line, mark) {
+            Ok(spent) => turns.extend(spent),
+            Err(problem) => {
+                let number = lines.number;
+                if lines.next_into(&mut line)? {
+                    let path = path.to_path_buf();
+                    return Err(TranscriptError::Broken { path, line: number, problem });
+                }
+                // Nothing follows it: the end of a process that was killed.
+            }
+        }
+    }
+    if turns.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(RunSpending {
+        agent_id: head.agent_id,
+        agent_type: head.definition.agent_type,
+        model: head.model,
+        turns,
+        path: path.to_path_buf(),
+    }))
+}
+
+fn turn(line: &[u8], mark: &Finder<'_>) -> Result<Option<TurnSpending>, String> {
+    if !(line.starts_with(b"{") && line.ends_with(b"}")) {
+        return Err("it is no object".to_owned());
+    }
+    if mark.find(line).is_none() {
+        return Ok(None);
+    }
+    let Some(spent) = SpentLine::parse(line).map_err(|error| error.to_string())? else {
+        return Ok(None);
+    };
+    let at = spent.ts.parse().map_err(|error: jiff::Error| error.to_string())?;
+    Ok(Some(TurnSpending { at, usage: spent.usage, cost_usd: spent.cost_usd }))
+}
+
+/// The whole lines of a transcript.
+struct Lines<'path> {
+    file: BufReader<File>,
+    /// Which line was read last, from 1.
+    number: usize,
+    path: &'path Path,
+}
+
+impl Lines<'_> {
+    /// Reads the next line, without its end; false if there is no whole one any more.
+    fn next_into(&mut self, line: &mut Vec<u8>) -> Result<bool, TranscriptError> {
+        line.clear();
+        self.file
+            .read_until(b'\n', line)
+            .map_err(|source| TranscriptError::read(self.path, source))?;
+        self.number += 1;
+        // JSON never holds a zero: it is what a lost block reads as.
+        Ok(line.pop() == Some(b'\n') && memchr(0, line).is_none())
+    }
+
+    fn head(&self, line: &[u8]) -> Result<Head, TranscriptError> {
+        let path = || self.path.to_path_buf();
+        let broken = |problem: String| TranscriptError::Broken { path: path(), line: 1, problem };
+        let read = |error: serde_json::Error| broken(error.to_string());
+        let Version { format } = serde_json::from_slice(line).map_err(read)?;
+        match format {
+            Some(format) if format > u64::from(FORMAT) => {
+                Err(TranscriptError::NewerFormat { path: path(), format })
+            }
+            Some(_) => Ok(serde_json::from_slice::<Header>(line).map_err(read)?.run),
+            None => Err(broken("it is no header".to_owned())),
+        }
+    }
+}
+
+/// What is asked of a header first: a newer one may hold nothing else that is known.
+#[derive(Deserialize)]
+struct Version {
+    format: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    run: Head,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    agent_id: RunId,
+    definition: HeadDefinition,
+    model: ModelUsed,
+}
+
+#[derive(Deserialize)]
+struct HeadDefinition {
+    #[serde(rename = "agentType")]
+    agent_type: AgentName,
+}
