@@ -14,6 +14,7 @@ mod login;
 mod models;
 mod new;
 mod providers;
+mod real_llm;
 mod run;
 mod show;
 mod spending;
