@@ -4,6 +4,7 @@
 //! transcript. What watchers of a run are shown is made from them in [`activity`].
 
 pub mod activity;
+pub mod compaction;
 pub mod life;
 pub mod spent;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::compaction::Compaction;
 use crate::{
     id::{RunId, ToolCallId},
     message::{Message, ToolResult},
@@ -26,8 +28,11 @@ use crate::{
 pub enum Event {
     /// The conversation was opened with these messages.
     Opened {
-        /// The messages.
+        /// The messages. The last is the task.
         messages: Vec<Arc<Message>>,
+        /// How many of the first stay whatever happens, the task aside; none is all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opening: Option<u64>,
     },
     /// The run waits for a free place.
     Queued {
@@ -123,13 +128,20 @@ pub enum Event {
         /// Why, where somebody said.
         reason: Option<String>,
     },
-    /// Old tool results were cut down to stubs to make room.
-    Compacted {
-        /// The calls whose results went.
-        call_ids: Vec<ToolCallId>,
-        /// How many bytes of text and images went.
-        freed_bytes: u64,
+    /// The model is about to be asked for a summary of the conversation, which it is then to replace.
+    /// That is no turn; its answer comes as [`Event::Replied`].
+    SummaryRequested {
+        /// What it is asked, after the messages that are to be summed up.
+        message: Arc<Message>,
+        /// How many messages of the conversation it is given; the others stay as they are.
+        messages: u64,
+        /// What the provider said, where it had refused the conversation as too long in the middle of
+        /// a turn. The turn goes on afterwards.
+        #[serde(default)]
+        refusal: Option<String>,
     },
+    /// The conversation was made shorter.
+    Compacted(Compaction),
     /// The turn is over: its calls, if any, are all answered.
     TurnCompleted {
         /// Which turn.

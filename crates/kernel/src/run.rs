@@ -147,7 +147,7 @@ impl Run {
         }
         let mut run = Self::unopened(assignment, guard)?;
         let messages = opening::opening(&run.assignment, fork.as_deref());
-        let events = run.happened(Event::Opened { messages }, Duration::ZERO);
+        let events = run.happened(Event::Opened { messages, opening: None }, Duration::ZERO);
         Ok((run, events))
     }
 
@@ -205,9 +205,15 @@ impl Run {
             (Phase::New, _) => Step::Start,
             (Phase::Tools, _) => Step::CallTools(self.pending_calls()),
             (Phase::Ended, Some(outcome)) => Step::Finished(Box::new(outcome)),
-            (Phase::Model | Phase::Between | Phase::TurnOver | Phase::Ended, _) => {
-                Step::CallModel(self.model_request())
-            }
+            (
+                Phase::Model
+                | Phase::Summary
+                | Phase::SummaryOver
+                | Phase::Between
+                | Phase::TurnOver
+                | Phase::Ended,
+                _,
+            ) => Step::CallModel(self.model_request()),
         }
     }
 
@@ -217,7 +223,7 @@ impl Run {
             None => &self.offered,
         };
         ModelRequest {
-            messages: self.state.conversation.clone(),
+            messages: self.conversation().clone(),
             tools: tools.clone(),
             attempt: self.state.failures + 1,
             not_before: Duration::from_millis(self.state.not_before_ms),
@@ -271,9 +277,9 @@ impl Run {
         &self.state
     }
 
-    /// The conversation so far.
+    /// The conversation so far; while the model is asked for a summary, what it is asked.
     pub fn conversation(&self) -> &Conversation {
-        &self.state.conversation
+        self.state.summary.as_ref().map_or(&self.state.conversation, |turn| &turn.asked)
     }
 
     /// Whether the run is over.

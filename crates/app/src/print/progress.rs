@@ -79,10 +79,12 @@ impl Progress {
                 self.say(&format!("{} retrying: {}", tag(agent, Tone::Warning), clip(why, 100)));
             }
             EventType::Compacted => {
-                self.say(&format!(
-                    "{} old results were cut to make room",
-                    tag(agent, Tone::Warning)
-                ));
+                let what = match text("kind") {
+                    "summarised" => "the conversation was summed up to make room",
+                    "dropped" => "old turns were dropped to make room",
+                    _ => "old results were cut to make room",
+                };
+                self.say(&format!("{} {what}", tag(agent, Tone::Warning)));
             }
             EventType::GracePeriodStart => {
                 let reason = text("reason");

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use attache_kernel::{
-    event::{ApprovalDecision, Event},
+    event::{ApprovalDecision, Event, compaction::Compaction},
     message::{AssistantPart, Message, ToolResult, UserPart},
     outcome::{Ending, Outcome, Status},
     transcript::{Entry, Header, Replay},
@@ -176,7 +176,7 @@ impl TranscriptPage {
 
     fn event(&mut self, event: &Event, at_ms: u64) {
         match event {
-            Event::Opened { messages } if self.detail == Detail::Full => {
+            Event::Opened { messages, .. } if self.detail == Detail::Full => {
                 for message in messages {
                     self.message(message);
                 }
@@ -189,6 +189,12 @@ impl TranscriptPage {
                     format!("Turn {turn}/{}", self.max_turns)
                 };
                 self.line(&format!("\n{}", paint(Tone::Strong, &which)));
+            }
+            Event::SummaryRequested { refusal, .. } => {
+                self.turn_began_ms = at_ms;
+                let why = refusal.as_ref().map(|refusal| format!(": {refusal}"));
+                let why = why.unwrap_or_default();
+                self.note(Tone::Faint, &format!("a summary is asked for{why}"));
             }
             Event::Replied { message, usage, cost_usd, .. } => {
                 self.reply(message);
@@ -226,10 +232,10 @@ impl TranscriptPage {
                 let said = format!("{}{}", decided(*decision), reason.unwrap_or_default());
                 self.note(Tone::Warning, &said);
             }
-            Event::Compacted { call_ids, freed_bytes } => {
-                let results = count(call_ids.len() as u64, "old result");
-                let said = format!("{results} cut down, {} freed", size(*freed_bytes));
-                self.note(Tone::Faint, &said);
+            Event::Compacted(compaction) => {
+                // Calls that were made in a summary are never answered.
+                self.open_calls.clear();
+                self.note(Tone::Faint, &room_made(compaction));
             }
             Event::Reminded { message } | Event::Announced { message } => {
                 self.note(Tone::Faint, "the agent was told");
@@ -398,6 +404,22 @@ fn totals(outcome: &Outcome) -> String {
     ];
     parts.extend(outcome.cost_usd.map(|usd| format!("${usd:.4}")));
     parts.join(", ")
+}
+
+/// `3 old results cut down, 12.0 KB freed`.
+fn room_made(compaction: &Compaction) -> String {
+    let (what, freed_bytes) = match compaction {
+        Compaction::Trimmed { call_ids, freed_bytes } => {
+            (format!("{} cut down", count(call_ids.len() as u64, "old result")), freed_bytes)
+        }
+        Compaction::Summarised { messages_replaced, freed_bytes, .. } => {
+            (format!("the summary replaces {}", count(*messages_replaced, "message")), freed_bytes)
+        }
+        Compaction::Dropped { turns_dropped, freed_bytes } => {
+            (format!("{} dropped", count(*turns_dropped, "old turn")), freed_bytes)
+        }
+    };
+    format!("{what}, {} freed", size(*freed_bytes))
 }
 
 fn decided(decision: ApprovalDecision) -> &'static str {

@@ -215,6 +215,38 @@ fn images_are_named_and_their_bytes_are_not_printed() {
 }
 
 #[test]
+fn what_went_to_make_room_is_told_in_a_line() {
+    let project = project();
+    let event = |seq: u32, event: &str| {
+        format!(
+            "{{\"type\":\"event\",\"seq\":{seq},\"ts\":\"\",\"at_ms\":999,\"event\":{event}}}\n"
+        )
+    };
+    let content = lines(8)
+        + &event(8, r#"{"type":"compacted","call_ids":["call_1"],"freed_bytes":44}"#)
+        + &event(
+            9,
+            r#"{"type":"summary_requested","messages":4,"message":{"role":"user","content":[{"type":"text","text":"Sum it up."}]}}"#,
+        )
+        + &event(
+            10,
+            r#"{"type":"replied","message":{"role":"assistant","content":[{"type":"text","text":"All of it."},{"type":"tool_call","call":{"id":"z","name":"shell","arguments":"{}"}}]},"verdicts":[{"type":"answer","text":"no"}],"stop":"end_turn","usage":{"input_tokens":7},"cost_usd":null}"#,
+        )
+        + &event(
+            11,
+            r#"{"type":"compacted","kind":"summarised","summary":"All of it.","messages_replaced":2,"freed_bytes":2048}"#,
+        )
+        + &event(12, r#"{"type":"compacted","kind":"dropped","turns_dropped":3,"freed_bytes":10}"#);
+    write(&project, ID, &content);
+    let shown = project.run(&["transcript", ID]).stdout;
+    let expected = "  1 old result cut down, 44 B freed\n  a summary is asked for\n  All of it.\n  \
+        0 ms · 7 tokens in · 0 out\n  the summary replaces 2 messages, 2.0 KB freed\n  \
+        3 old turns dropped, 10 B freed\n";
+    assert!(shown.contains(expected), "{shown}");
+    assert!(!shown.contains("no answer yet"), "{shown}");
+}
+
+#[test]
 fn follow_ends_when_the_writer_is_gone() {
     let project = project();
     let path = write(&project, ID, &lines(6));

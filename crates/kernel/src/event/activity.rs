@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Event, Progress};
+use super::{Event, Progress, compaction::Compaction};
 use crate::{
     id::{AgentName, RunId, SessionId, ToolCallId},
     outcome::{Ending, Outcome, Status, seconds},
@@ -58,7 +58,7 @@ pub enum EventType {
     ApprovalResolved,
     /// The model will be called again.
     Retry,
-    /// Old tool results went.
+    /// The conversation was made shorter.
     Compacted,
     /// A last chance begins.
     GracePeriodStart,
@@ -89,6 +89,7 @@ pub(crate) fn activity(
         Event::Opened { .. }
         | Event::Replied { .. }
         | Event::ReplyCutOff { .. }
+        | Event::SummaryRequested { .. }
         | Event::Failed { .. }
         | Event::Reminded { .. }
         | Event::Announced { .. }
@@ -125,10 +126,7 @@ pub(crate) fn activity(
             EventType::Retry,
             json!({"attempt": attempt, "max_retries": max_retries, "delay_ms": delay_ms, "reason": reason}),
         ),
-        Event::Compacted { call_ids, freed_bytes } => (
-            EventType::Compacted,
-            json!({"results_removed": call_ids.len(), "freed_bytes": freed_bytes}),
-        ),
+        Event::Compacted(compaction) => (EventType::Compacted, room_made(compaction)),
         Event::GraceStarted { reason, grace_ms, .. } => (
             EventType::GracePeriodStart,
             json!({"reason": reason, "grace_seconds": grace_ms / 1000}),
@@ -146,6 +144,15 @@ pub(crate) fn activity(
 
 fn turn_start(turn: u32, grace: bool, progress: Progress) -> Value {
     json!({"turn": turn, "grace": grace, "progress": progress})
+}
+
+fn room_made(compaction: &Compaction) -> Value {
+    match compaction {
+        Compaction::Trimmed { call_ids, freed_bytes } => {
+            json!({"kind": "trimmed", "results_removed": call_ids.len(), "freed_bytes": freed_bytes})
+        }
+        Compaction::Summarised { .. } | Compaction::Dropped { .. } => json!(compaction),
+    }
 }
 
 fn tool_call_end(event: &Event) -> Value {

@@ -6,7 +6,7 @@ use super::{
     Run,
     state::{Phase, State},
 };
-use crate::event::{Event, Verdict};
+use crate::event::{Event, Verdict, compaction::Compaction};
 
 impl Run {
     /// Takes in an event of a transcript, or says why it cannot follow on what came before.
@@ -41,12 +41,17 @@ impl State {
                 "no turn can begin here",
             ),
             Event::Replied { message, verdicts, .. } => (
-                self.phase == Phase::Model && message.calls().count() == verdicts.len(),
+                matches!(self.phase, Phase::Model | Phase::Summary)
+                    && message.calls().count() == verdicts.len(),
                 "no answer of the model was due, or its calls are not judged",
             ),
-            Event::ReplyCutOff { .. } | Event::Retrying { .. } | Event::Failed { .. } => {
+            Event::ReplyCutOff { .. } => {
                 (self.phase == Phase::Model, "the model was not being called")
             }
+            Event::Retrying { .. } | Event::Failed { .. } => (
+                matches!(self.phase, Phase::Model | Phase::Summary),
+                "the model was not being called",
+            ),
             Event::ToolStarted { call_id, .. } => (
                 self.open_call(call_id).is_some_and(|call| {
                     call.started_ms.is_none() && matches!(call.verdict, Verdict::Execute { .. })
@@ -61,8 +66,12 @@ impl State {
             Event::ApprovalRequested { call_id, .. } | Event::ApprovalResolved { call_id, .. } => {
                 (self.open_call(call_id).is_some(), "no such call is under way")
             }
-            Event::Compacted { .. } => {
-                (matches!(self.phase, Phase::Model | Phase::Between), "nothing can be cut here")
+            Event::SummaryRequested { refusal, .. } => {
+                let expected = if refusal.is_some() { Phase::Model } else { Phase::Between };
+                (self.phase == expected, "no summary can be asked for here")
+            }
+            Event::Compacted(compaction) => {
+                (self.can_make_room(compaction), "nothing can be cut here")
             }
             Event::TurnCompleted { .. } => {
                 (self.phase == Phase::TurnOver, "no turn is to be closed")
@@ -77,14 +86,25 @@ impl State {
                     && self.grace.as_ref().is_some_and(|grace| !grace.over),
                 "there is no last chance to end",
             ),
-            Event::TimeUp => {
-                (matches!(self.phase, Phase::Model | Phase::Tools), "nothing was being waited for")
-            }
+            Event::TimeUp => (
+                matches!(self.phase, Phase::Model | Phase::Summary | Phase::Tools),
+                "nothing was being waited for",
+            ),
             Event::Ended { .. } => (self.phase == Phase::Between, "the run cannot end here"),
             Event::Announced { .. } | Event::TreeBudgetSpent | Event::Cancelled => {
                 (self.phase != Phase::Ended, "the run had ended")
             }
         };
         if fits { Ok(()) } else { Err(problem) }
+    }
+
+    fn can_make_room(&self, compaction: &Compaction) -> bool {
+        let under_way = matches!(self.phase, Phase::Model | Phase::Between | Phase::Summary);
+        let answered = self.phase == Phase::SummaryOver;
+        match compaction {
+            Compaction::Trimmed { .. } => under_way,
+            Compaction::Summarised { .. } => answered,
+            Compaction::Dropped { .. } => under_way || answered,
+        }
     }
 }

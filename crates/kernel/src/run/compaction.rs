@@ -1,107 +1,61 @@
-//! Compaction: making room by cutting the oldest tool results down to stubs.
+//! Compaction: keeping a conversation within the model's context window.
 //!
-//! Half of what can go goes at once, so that it is needed seldom and the provider's cache is lost
-//! seldom. What the model and the user said stays, and so does the pairing of calls and results.
+//! Old tool results go first, then what came after the opening becomes a summary, and where none can
+//! be had the oldest turns go. The pairing of calls and results always stays; what the run began with
+//! stays word for word, so that the provider's cache of it holds.
 
-use std::{collections::BTreeSet, sync::Arc};
+pub(crate) mod fill;
+pub(crate) mod frame;
+mod room;
+pub(crate) mod shed;
+pub(crate) mod trim;
 
-use super::prose;
-use crate::{
-    conversation::Conversation,
-    id::ToolCallId,
-    message::{Message, ToolResult},
-};
+use crate::message::{AssistantPart, Image, Message, UserPart};
 
-/// Results smaller than this stay: a stub would save nothing.
-const WORTH_CUTTING_BYTES: usize = 200;
+/// A guess, on the low side for prose and code.
+const BYTES_PER_TOKEN: u64 = 4;
 
-/// Which results go.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cut {
-    pub(crate) call_ids: Vec<ToolCallId>,
-    pub(crate) freed_bytes: u64,
-}
-
-/// Whether the newest results may go, too.
+/// Whether the newest turn may be touched, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Newest {
-    /// They stay: the model has not seen them yet.
+    /// It stays: the model has not seen its results yet.
     Keep,
-    /// They go if nothing else is left: otherwise the run could not go on.
+    /// It goes if nothing else is left: otherwise the run could not go on.
     CutIfNeeded,
 }
 
-/// The oldest half of what can go; none if nothing can.
-pub(crate) fn plan(conversation: &Conversation, newest: Newest) -> Option<Cut> {
-    let sizes: Vec<Vec<(&ToolCallId, usize)>> = conversation
-        .messages()
-        .iter()
-        .filter_map(|message| match message.as_ref() {
-            Message::Tool { results } => Some(results.iter().map(sized).collect()),
-            Message::System { .. } | Message::User { .. } | Message::Assistant { .. } => None,
-        })
-        .collect();
-    let (last, older) = sizes.split_last()?;
-    let worth = |turn: &[(&ToolCallId, usize)]| -> Vec<(ToolCallId, usize)> {
-        turn.iter()
-            .filter(|(_, size)| *size >= WORTH_CUTTING_BYTES)
-            .map(|(id, size)| ((*id).clone(), *size))
-            .collect()
+/// The bytes of all that a message says, with images counted as the caller does.
+fn bytes_of(message: &Message, image_bytes: impl Fn(&Image) -> usize) -> u64 {
+    let bytes: usize = match message {
+        Message::System { text } => text.len(),
+        Message::User { content } => content
+            .iter()
+            .map(|part| match part {
+                UserPart::Text { text } => text.len(),
+                UserPart::Image { image } => image_bytes(image),
+            })
+            .sum(),
+        Message::Assistant { content } => content
+            .iter()
+            .map(|part| match part {
+                AssistantPart::Text { text, .. } | AssistantPart::Thinking { text, .. } => {
+                    text.len()
+                }
+                AssistantPart::ToolCall { call } => {
+                    call.name.len() + call.written_arguments().len()
+                }
+            })
+            .sum(),
+        Message::Tool { results } => results
+            .iter()
+            .map(|result| result.text.len() + result.images.iter().map(&image_bytes).sum::<usize>())
+            .sum(),
     };
-    let mut candidates: Vec<_> = older.iter().flat_map(|turn| worth(turn)).collect();
-    if candidates.is_empty() && newest == Newest::CutIfNeeded {
-        candidates = worth(last);
-    }
-    let total: usize = candidates.iter().map(|(_, size)| size).sum();
-    let mut freed = 0;
-    let mut call_ids = Vec::new();
-    for (id, size) in candidates {
-        if freed * 2 >= total {
-            break;
-        }
-        freed += size;
-        call_ids.push(id);
-    }
-    (!call_ids.is_empty())
-        .then(|| Cut { call_ids, freed_bytes: u64::try_from(freed).unwrap_or(u64::MAX) })
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-fn sized(result: &ToolResult) -> (&ToolCallId, usize) {
-    let images: usize = result.images.iter().map(|image| image.data.len()).sum();
-    (&result.call_id, result.text.len() + images)
-}
-
-/// The conversation with these results cut down to stubs.
-pub(crate) fn cut(conversation: &Conversation, call_ids: &[ToolCallId]) -> Conversation {
-    let gone: BTreeSet<_> = call_ids.iter().collect();
-    let shorten = |message: &Arc<Message>| match message.as_ref() {
-        Message::Tool { results }
-            if results.iter().any(|result| gone.contains(&result.call_id)) =>
-        {
-            let results = results
-                .iter()
-                .map(
-                    |result| {
-                        if gone.contains(&result.call_id) { stub(result) } else { result.clone() }
-                    },
-                )
-                .collect();
-            Arc::new(Message::Tool { results })
-        }
-        Message::Tool { .. }
-        | Message::System { .. }
-        | Message::User { .. }
-        | Message::Assistant { .. } => message.clone(),
-    };
-    conversation.messages().iter().map(shorten).collect()
-}
-
-fn stub(result: &ToolResult) -> ToolResult {
-    ToolResult {
-        call_id: result.call_id.clone(),
-        text: prose::STUB.to_owned(),
-        is_error: result.is_error,
-        images: Vec::new(),
-        artifacts: result.artifacts.clone(),
-    }
+/// The bytes of text and images of these messages.
+fn size_of<'messages>(messages: impl IntoIterator<Item = &'messages Message>) -> u64 {
+    let sizes = messages.into_iter().map(|message| bytes_of(message, |image| image.data.len()));
+    sizes.fold(0, u64::saturating_add)
 }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use super::{
     Run,
     assignment::{Effect, Finish},
-    compaction::{self, Newest},
     prose,
     repetition::{LOOP_FROM, REMARK_FROM},
     state::{Grace, LastReply, OpenCall, Phase, Stop},
@@ -22,14 +21,13 @@ use crate::{
 
 /// Turns of a last chance.
 const GRACE_TRIES: u32 = 2;
-/// A conversation is cut down once it fills so many hundredths of the context window.
-const FULL_PERCENT: u64 = 80;
 
 impl Run {
     /// The next decision, if there is one.
     pub(super) fn decide(&self, now_ms: u64) -> Option<Event> {
         match self.state.phase {
-            Phase::New | Phase::Model | Phase::Ended => None,
+            Phase::New | Phase::Model | Phase::Summary | Phase::Ended => None,
+            Phase::SummaryOver => Some(self.after_summary()),
             Phase::Tools => self.answer_in_place_of_a_tool(now_ms),
             Phase::TurnOver => Some(Event::TurnCompleted {
                 turn: self.turns_begun(),
@@ -59,16 +57,11 @@ impl Run {
                 return Event::Reminded { message: Arc::new(message) };
             }
         }
-        if self.is_nearly_full()
-            && let Some(cut) = compaction::plan(&self.state.conversation, Newest::Keep)
-        {
-            return Event::Compacted { call_ids: cut.call_ids, freed_bytes: cut.freed_bytes };
-        }
-        Event::TurnStarted {
+        self.room_before_turn().unwrap_or_else(|| Event::TurnStarted {
             turn: self.turns_begun() + 1,
             grace: self.state.grace.is_some(),
             progress: self.progress(now_ms),
-        }
+        })
     }
 
     /// How the run ends, if it ends now.
@@ -223,14 +216,6 @@ impl Run {
             (_, Some(most)) if cost >= most => format!("the budget of ${most} was reached"),
             _ => "the budget of the whole tree of agents was reached".to_owned(),
         }
-    }
-
-    fn is_nearly_full(&self) -> bool {
-        self.assignment
-            .model_limits
-            .context_window
-            .zip(self.state.context_tokens)
-            .is_some_and(|(window, used)| used.saturating_mul(100) / FULL_PERCENT >= window)
     }
 
     /// Calls that never reach a tool are answered at once; once the run stops, so are the others.

@@ -10,9 +10,8 @@ use serde_json::Value;
 use super::{
     ModelFailure, Run,
     assignment::Effect,
-    compaction::{self, Newest},
     decide::{answered, returned},
-    judge::{Circumstances, tidied},
+    judge::{Circumstances, ignored, tidied},
     milliseconds, prose,
     retry::{self, Stage},
     state::{OpenCall, Phase},
@@ -61,13 +60,16 @@ impl Run {
 
     /// The model answered.
     pub fn model_replied(&mut self, reply: Reply, now: Duration) -> Vec<Event> {
-        if self.state.phase != Phase::Model {
+        if !self.is_calling_model() {
             return Vec::new();
         }
         let content = tidied(reply.content, &self.state.call_ids);
         let calls: Vec<&ToolCall> = content.iter().filter_map(AssistantPart::call).collect();
         let circumstances = Circumstances { stop: reply.stop, grace: self.state.grace.is_some() };
-        let verdicts = self.judge.verdicts(&calls, circumstances);
+        let verdicts = match self.state.phase {
+            Phase::Summary => ignored(&calls),
+            _ => self.judge.verdicts(&calls, circumstances),
+        };
         let event = Event::Replied {
             message: Arc::new(Message::Assistant { content }),
             verdicts,
@@ -78,8 +80,12 @@ impl Run {
         self.happened(event, now)
     }
 
-    /// The model was stopped while it answered. What had arrived is kept as the run's last text; call
-    /// it before [`Run::cancelled`] or [`Run::clock`].
+    fn is_calling_model(&self) -> bool {
+        matches!(self.state.phase, Phase::Model | Phase::Summary)
+    }
+
+    /// The model was stopped while it answered. What had arrived is kept as the run's last text, unless
+    /// it is a piece of a summary; call it before [`Run::cancelled`] or [`Run::clock`].
     pub fn reply_cut_off(&mut self, text: &str, now: Duration) -> Vec<Event> {
         if self.state.phase != Phase::Model || text.trim().is_empty() {
             return Vec::new();
@@ -95,19 +101,12 @@ impl Run {
         random: f64,
         now: Duration,
     ) -> Vec<Event> {
-        if self.state.phase != Phase::Model {
+        if !self.is_calling_model() {
             return Vec::new();
         }
         let event = match failure {
             ModelFailure::Fatal { message } => Event::Failed { message },
-            ModelFailure::ContextLength { message } => {
-                match compaction::plan(&self.state.conversation, Newest::CutIfNeeded) {
-                    Some(cut) => {
-                        Event::Compacted { call_ids: cut.call_ids, freed_bytes: cut.freed_bytes }
-                    }
-                    None => Event::Failed { message },
-                }
-            }
+            ModelFailure::ContextLength { message } => self.room_after_refusal(message),
             ModelFailure::Transient { message, stage, retry_after } => {
                 let delay = |failures| retry::delay_ms(failures, retry_after, random);
                 self.retry(message, stage, delay, milliseconds(now))
@@ -205,7 +204,7 @@ impl Run {
     /// Time has passed. Before [`Run::deadline`] nothing follows; after it the run stops waiting for
     /// the model or for its tools.
     pub fn clock(&mut self, now: Duration) -> Vec<Event> {
-        let waiting = matches!(self.state.phase, Phase::Model | Phase::Tools);
+        let waiting = self.is_calling_model() || self.state.phase == Phase::Tools;
         let up = self.deadline().is_some_and(|deadline| now >= deadline);
         if waiting && up { self.happened(Event::TimeUp, now) } else { Vec::new() }
     }

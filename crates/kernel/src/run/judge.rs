@@ -150,6 +150,11 @@ fn not_executed(reason: &str) -> Verdict {
     Verdict::Answer { text: prose::not_executed(reason) }
 }
 
+/// The verdicts on calls that were made in a summary.
+pub(crate) fn ignored(calls: &[&ToolCall]) -> Vec<Verdict> {
+    calls.iter().map(|_| not_executed("a summary was asked for")).collect()
+}
+
 /// A reply as it is kept: no empty texts, and every call with an id nobody else has.
 ///
 /// An id that is missing or taken gets a number, the same for the same conversation.

@@ -29,6 +29,12 @@ pub(crate) const ACCEPTED: &str = "Accepted.";
 pub(crate) const FORK_BOUNDARY: &str = prose!("fork_boundary");
 /// What is left of a tool result that had to go.
 pub(crate) const STUB: &str = prose!("stub");
+/// What is left of one that the model has not read.
+pub(crate) const STUB_UNREAD: &str = prose!("stub_unread");
+/// What stands in the place of turns that had to go.
+pub(crate) const TURNS_DROPPED: &str = prose!("turns_dropped");
+/// What a model is asked for when the conversation is to be replaced.
+pub(crate) const SUMMARISE: &str = prose!("summarise");
 /// What is answered to a call that may have taken effect before the run was cut off.
 pub(crate) const OUTCOME_UNKNOWN: &str = prose!("outcome_unknown");
 /// What is answered to a call that can safely be made again.
@@ -59,6 +65,11 @@ pub(crate) fn grace(finish: Finish, reason: RecoveredFrom) -> String {
         Finish::TextAnswer => prose!("grace_text"),
     };
     with(text, &[("reason", reason)])
+}
+
+/// What stands in the place of a conversation.
+pub(crate) fn summary(summary: &str) -> String {
+    with(prose!("summary"), &[("summary", summary)])
 }
 
 /// A remark on a call that was made again and again.

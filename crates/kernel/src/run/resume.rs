@@ -26,12 +26,15 @@ impl Run {
         guard: SharedGuard,
     ) -> Result<(Self, Vec<Event>), RunError> {
         let mut run = Self::unopened(assignment, guard)?;
-        let messages = if self.state.conversation.is_empty() {
-            opening::opening(&run.assignment, None)
+        let opened = if self.state.conversation.is_empty() {
+            Event::Opened { messages: opening::opening(&run.assignment, None), opening: None }
         } else {
-            self.continued_with(&run.assignment.task)
+            Event::Opened {
+                messages: self.continued_with(&run.assignment.task),
+                opening: u64::try_from(self.state.frame.opening()).ok(),
+            }
         };
-        let events = run.happened(Event::Opened { messages }, std::time::Duration::ZERO);
+        let events = run.happened(opened, std::time::Duration::ZERO);
         Ok((run, events))
     }
 

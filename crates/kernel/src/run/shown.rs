@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Run;
+use super::{Run, state::Phase};
 use crate::{
     event::{
         Event,
@@ -21,6 +21,11 @@ impl Run {
         seq: u64,
         ts: impl Into<String>,
     ) -> Option<SubagentActivityEvent> {
+        // The pieces of a summary are not the agent's words; the whole of it is shown in their place.
+        let is_chunk = matches!(event, Event::TextChunk { .. } | Event::ThoughtChunk { .. });
+        if is_chunk && self.state.phase == Phase::Summary {
+            return None;
+        }
         let (event_type, data) = activity(event, self)?;
         let assignment = self.assignment();
         Some(SubagentActivityEvent {

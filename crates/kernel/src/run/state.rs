@@ -7,10 +7,14 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::{clock::Clock, compaction, repetition::Repetition};
+use super::{
+    clock::Clock,
+    compaction::{fill::Fill, frame::Frame, shed, trim},
+    repetition::Repetition,
+};
 use crate::{
     conversation::Conversation,
-    event::{Event, Verdict},
+    event::{Event, Verdict, compaction::Compaction},
     id::ToolCallId,
     message::{Artifact, AssistantPart, Message, ToolResult, text_of},
     outcome::{Ending, RecoveredFrom},
@@ -29,7 +33,14 @@ pub struct State {
     pub(crate) tool_uses: u32,
     pub(crate) usage: Usage,
     pub(crate) cost: Cost,
-    pub(crate) context_tokens: Option<u64>,
+    #[serde(default)]
+    pub(crate) frame: Frame,
+    #[serde(default)]
+    pub(crate) fill: Fill,
+    #[serde(default)]
+    pub(crate) summary: Option<SummaryTurn>,
+    #[serde(default)]
+    pub(crate) heard_since_summary: bool,
     pub(crate) last_reply: LastReply,
     pub(crate) last_text: String,
     pub(crate) cut_off: Option<String>,
@@ -60,6 +71,10 @@ pub(crate) enum Phase {
     Between,
     /// The model is being called.
     Model,
+    /// The model is being asked for a summary.
+    Summary,
+    /// It answered; what becomes of the answer is to be decided.
+    SummaryOver,
     /// Tools are being called.
     Tools,
     /// It is over.
@@ -102,6 +117,21 @@ impl OpenCall {
     }
 }
 
+/// A summary that was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SummaryTurn {
+    /// What the model is asked.
+    request: Arc<Message>,
+    /// How many messages of the conversation it is given.
+    pub(crate) first: usize,
+    /// Both together.
+    pub(crate) asked: Conversation,
+    /// What the provider said when it refused the conversation in the middle of a turn.
+    pub(crate) refusal: Option<String>,
+    /// What the model answered.
+    pub(crate) text: Option<String>,
+}
+
 /// A last chance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Grace {
@@ -131,6 +161,31 @@ pub(crate) enum Stop {
     Failed { message: String },
 }
 
+impl SummaryTurn {
+    fn new(
+        conversation: &Conversation,
+        request: &Arc<Message>,
+        messages: u64,
+        refusal: Option<&String>,
+    ) -> Self {
+        let first = usize::try_from(messages).unwrap_or(usize::MAX).min(conversation.len());
+        let given = conversation.messages().iter().take(first);
+        Self {
+            request: request.clone(),
+            first,
+            asked: given.chain([request]).cloned().collect(),
+            refusal: refusal.cloned(),
+            text: None,
+        }
+    }
+
+    /// The same after results were cut.
+    fn of_trimmed(&self, conversation: &Conversation) -> Self {
+        let given = conversation.messages().iter().take(self.first);
+        Self { asked: given.chain([&self.request]).cloned().collect(), ..self.clone() }
+    }
+}
+
 impl State {
     /// Takes in what happened at that time.
     pub(crate) fn apply(&mut self, event: &Event, at_ms: u64) {
@@ -145,7 +200,7 @@ impl State {
             | Event::ThoughtChunk { .. }
             | Event::SubAgentStart { .. }
             | Event::SubAgentEnd { .. } => {}
-            Event::Opened { messages } => self.open(messages),
+            Event::Opened { messages, opening } => self.open(messages, *opening),
             Event::Started => {
                 self.clock = Clock::started(at_ms);
                 self.phase = Phase::Between;
@@ -154,8 +209,13 @@ impl State {
             Event::Replied { message, verdicts, usage, cost_usd, .. } => {
                 self.usage.add(usage);
                 self.cost.add(*cost_usd);
-                self.context_tokens = Some(usage.total_tokens());
-                self.take_in_reply(message, verdicts);
+                if let Some(summary) = &mut self.summary {
+                    summary.text = Some(text_of(parts_of(message)));
+                    self.phase = Phase::SummaryOver;
+                } else {
+                    self.fill = Fill::measured(usage.total_tokens());
+                    self.take_in_reply(message, verdicts);
+                }
             }
             Event::ReplyCutOff { text } => {
                 self.last_text.clone_from(text);
@@ -177,14 +237,18 @@ impl State {
             Event::ApprovalResolved { call_id, .. } => {
                 self.clock.stop_waiting_for(call_id, at_ms);
             }
-            Event::Compacted { call_ids, .. } => {
-                self.conversation = compaction::cut(&self.conversation, call_ids);
-                self.context_tokens = None;
+            Event::SummaryRequested { message, messages, refusal } => {
+                let turn =
+                    SummaryTurn::new(&self.conversation, message, *messages, refusal.as_ref());
+                self.summary = Some(turn);
+                self.heard_since_summary = false;
+                self.enter(Phase::Summary);
             }
+            Event::Compacted(compaction) => self.compact(compaction),
             Event::TurnCompleted { .. } => self.phase = Phase::Between,
             Event::Reminded { message } => {
                 self.reminded = true;
-                self.conversation.push(message.clone());
+                self.say(message.clone());
             }
             Event::Announced { message } => self.announce(message),
             Event::TimeUp => self.halt(Stop::TimeUp),
@@ -219,12 +283,59 @@ impl State {
         Some(Repeated { tool_name: call.tool_name(), times: call.streak })
     }
 
-    fn open(&mut self, messages: &[Arc<Message>]) {
+    /// Adds a message that the model has not read yet.
+    fn say(&mut self, message: Arc<Message>) {
+        self.fill.grow(&message);
+        self.conversation.push(message);
+    }
+
+    fn open(&mut self, messages: &[Arc<Message>], opening: Option<u64>) {
         self.call_ids = messages
             .iter()
             .flat_map(|message| message.calls().map(|call| call.id.clone()))
             .collect();
         self.conversation = messages.iter().cloned().collect();
+        self.frame = Frame::of(messages.len(), opening);
+        self.fill = Fill::guessed(&self.conversation);
+        let earlier = messages.iter().skip(self.frame.opening());
+        self.heard_since_summary =
+            earlier.into_iter().any(|message| matches!(**message, Message::Assistant { .. }));
+    }
+
+    fn compact(&mut self, compaction: &Compaction) {
+        match compaction {
+            Compaction::Trimmed { call_ids, .. } => {
+                self.conversation = trim::cut(&self.conversation, call_ids);
+                let turn = self.summary.as_ref();
+                self.summary = turn.map(|turn| turn.of_trimmed(&self.conversation));
+            }
+            Compaction::Summarised { summary, .. } => {
+                let first = self.summary.as_ref().map_or(0, |turn| turn.first);
+                (self.conversation, self.frame) =
+                    self.frame.around_summary(&self.conversation, first, summary);
+                self.go_on_after_summary();
+            }
+            Compaction::Dropped { turns_dropped, .. } => {
+                (self.conversation, self.frame) =
+                    shed::without(&self.conversation, &self.frame, *turns_dropped);
+                self.go_on_after_summary();
+            }
+        }
+        self.fill = Fill::guessed(&self.conversation);
+    }
+
+    /// Takes up again what the summary had interrupted, if there was one.
+    fn go_on_after_summary(&mut self) {
+        if let Some(turn) = self.summary.take() {
+            self.enter(if turn.refusal.is_some() { Phase::Model } else { Phase::Between });
+        }
+    }
+
+    /// Nothing that comes now has failed yet.
+    fn enter(&mut self, phase: Phase) {
+        self.failures = 0;
+        self.not_before_ms = 0;
+        self.phase = phase;
     }
 
     fn start_turn(&mut self, grace: bool) {
@@ -232,17 +343,11 @@ impl State {
             Some(grace_period) if grace => grace_period.tries += 1,
             Some(_) | None => self.turns += 1,
         }
-        self.failures = 0;
-        self.not_before_ms = 0;
-        self.phase = Phase::Model;
+        self.enter(Phase::Model);
     }
 
     fn take_in_reply(&mut self, message: &Arc<Message>, verdicts: &[Verdict]) {
-        let content: &[AssistantPart] = match message.as_ref() {
-            Message::Assistant { content } => content,
-            Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
-        };
-        let text = text_of(content);
+        let text = text_of(parts_of(message));
         let has_text = !text.trim().is_empty();
         if has_text {
             self.last_text = text;
@@ -266,6 +371,7 @@ impl State {
         self.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));
         // Reasoning alone is recorded, but providers do not take it back.
         if has_text || !self.calls.is_empty() {
+            self.heard_since_summary = true;
             self.conversation.push(message.clone());
         }
         if self.calls.is_empty() {
@@ -298,9 +404,9 @@ impl State {
         }
         let results = self.calls.iter_mut().filter_map(|call| call.answer.take());
         let results = results.collect();
-        self.conversation.push(Arc::new(Message::Tool { results }));
-        for message in self.announcements.drain(..) {
-            self.conversation.push(message);
+        self.say(Arc::new(Message::Tool { results }));
+        for message in std::mem::take(&mut self.announcements) {
+            self.say(message);
         }
         self.phase = Phase::TurnOver;
     }
@@ -310,7 +416,7 @@ impl State {
         if self.phase == Phase::Tools {
             self.announcements.push(message.clone());
         } else {
-            self.conversation.push(message.clone());
+            self.say(message.clone());
         }
     }
 
@@ -319,6 +425,13 @@ impl State {
         match self.phase {
             Phase::Model => {
                 self.phase = Phase::TurnOver;
+                self.stop = Some(stop).filter(|stop| *stop != Stop::TimeUp);
+            }
+            Phase::Summary | Phase::SummaryOver => {
+                self.go_on_after_summary();
+                if self.phase == Phase::Model {
+                    self.phase = Phase::TurnOver;
+                }
                 self.stop = Some(stop).filter(|stop| *stop != Stop::TimeUp);
             }
             Phase::New => {
@@ -332,7 +445,7 @@ impl State {
 
     fn start_grace(&mut self, reason: RecoveredFrom, until_ms: u64, messages: &[Arc<Message>]) {
         for message in messages {
-            self.conversation.push(message.clone());
+            self.say(message.clone());
         }
         self.cut_off = None;
         self.last_reply = LastReply::None;
@@ -343,5 +456,12 @@ impl State {
             over: false,
             repeated: self.most_repeated().filter(|_| reason == RecoveredFrom::Loop),
         });
+    }
+}
+
+fn parts_of(message: &Message) -> &[AssistantPart] {
+    match message {
+        Message::Assistant { content } => content,
+        Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
     }
 }

@@ -1,6 +1,7 @@
 //! Runs driven by hand: every reply is scripted, every event is written down, and after each step the
 //! transcript so far must make the very same run.
 
+mod compaction;
 mod endings;
 mod grace;
 mod openings;

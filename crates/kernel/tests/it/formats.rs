@@ -8,9 +8,10 @@ use attache_kernel::{
     event::{
         ApprovalDecision, Event, Origin, StopReason,
         activity::{EventType, SubagentActivityEvent},
+        compaction::Compaction,
     },
     id::{AgentName, RunId, SessionId, ToolCallId},
-    message::{Artifact, AssistantPart, ToolCall},
+    message::{Artifact, AssistantPart, Message, ToolCall},
     model_choice::ChosenBy,
     outcome::{Descendants, ModelUsed, RunResult, Status, Surroundings},
     run::{
@@ -188,7 +189,7 @@ fn reply(content: Vec<AssistantPart>) -> Reply {
     }
 }
 
-/// One event of each type, made by runs where that is easy and by hand where it is not.
+/// One event of each type, and each way of making room, made by runs where that is easy and by hand where it is not.
 fn activities() -> Vec<SubagentActivityEvent> {
     let mut short = Short::begin();
     let shown = |run: &Run, seq: u64, event: &Event| {
@@ -227,8 +228,7 @@ fn activities() -> Vec<SubagentActivityEvent> {
             (Line::Event(_), None) => panic!("no header"),
         }
     }
-    let compacted = Event::Compacted { call_ids: vec![id], freed_bytes: 5120 };
-    all.push(shown(&short.run, 40, &compacted));
+    all.extend(compactions(id).map(|event| shown(&short.run, 40, &event)));
     let mut failed = Short::begin();
     failed.feed(50, |run, now| {
         let message = "401: no such key".to_owned();
@@ -240,13 +240,25 @@ fn activities() -> Vec<SubagentActivityEvent> {
     all.push(shown(&failed.run, 5, &entry.event));
     let mut each: Vec<SubagentActivityEvent> = Vec::new();
     for event_type in TYPES {
-        let first = all.iter().find(|activity| activity.event_type == event_type);
-        each.push(SubagentActivityEvent {
-            seq: u64::try_from(each.len()).unwrap() + 1,
-            ..first.unwrap().clone()
-        });
+        let of_type = all.iter().filter(|activity| activity.event_type == event_type);
+        let shown = if event_type == EventType::Compacted { 3 } else { 1 };
+        for activity in of_type.take(shown) {
+            let seq = u64::try_from(each.len()).unwrap() + 1;
+            each.push(SubagentActivityEvent { seq, ..activity.clone() });
+        }
     }
     each
+}
+
+/// Every way of making room.
+fn compactions(id: ToolCallId) -> [Event; 3] {
+    let summary = "Task: find the tool filter. Found: src/tool_filter.rs:12.".to_owned();
+    [
+        Compaction::Trimmed { call_ids: vec![id], freed_bytes: 5120 },
+        Compaction::Summarised { summary, messages_replaced: 24, freed_bytes: 40_960 },
+        Compaction::Dropped { turns_dropped: 6, freed_bytes: 20_480 },
+    ]
+    .map(Event::Compacted)
 }
 
 const TYPES: [EventType; 16] = [
@@ -336,6 +348,24 @@ fn an_old_transcript_still_makes_its_run() {
     let golden = include_str!("golden/transcript.jsonl");
     let lines = golden.lines().map(|line| Line::parse(line).unwrap());
     assert_eq!(fold(lines).unwrap(), Short::whole().run);
+}
+
+#[test]
+fn a_transcript_tells_how_room_was_made() {
+    let [trimmed, summarised, dropped] = compactions(ToolCallId::new("call_1"));
+    let message = Arc::new(Message::user("Sum it up."));
+    let requested = Event::SummaryRequested { message, messages: 26, refusal: None };
+    let events = vec![trimmed, requested, summarised, dropped];
+    let written = json!([
+        {"type": "compacted", "kind": "trimmed", "call_ids": ["call_1"], "freed_bytes": 5120},
+        {"type": "summary_requested", "messages": 26, "refusal": null,
+            "message": {"role": "user", "content": [{"type": "text", "text": "Sum it up."}]}},
+        {"type": "compacted", "kind": "summarised", "messages_replaced": 24, "freed_bytes": 40960,
+            "summary": "Task: find the tool filter. Found: src/tool_filter.rs:12."},
+        {"type": "compacted", "kind": "dropped", "turns_dropped": 6, "freed_bytes": 20480},
+    ]);
+    assert_eq!(serde_json::to_value(&events).unwrap(), written);
+    assert_eq!(serde_json::from_value::<Vec<Event>>(written).unwrap(), events);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The one loop: what it does with models that hang, fail and drip, tools that are slow or forbidden,
 //! clocks, cancellation and journals. Time is paused: no test waits.
 
+mod compaction;
+
 use std::{
     collections::BTreeMap,
     sync::{
@@ -112,6 +114,7 @@ struct World {
     journal: Kept,
     events: Publisher,
     definition: Definition,
+    context_window: Option<u64>,
 }
 
 impl World {
@@ -125,6 +128,7 @@ impl World {
             journal: Kept::default(),
             events: Publisher::default(),
             definition,
+            context_window: None,
         }
     }
 
@@ -156,7 +160,10 @@ impl World {
                 provider: "test".to_owned(),
                 chosen_by: ChosenBy::Call,
             },
-            model_limits: ModelLimits::default(),
+            model_limits: ModelLimits {
+                context_window: self.context_window,
+                ..ModelLimits::default()
+            },
             tools: self.tools.iter().map(|tool| tool.spec().clone()).collect(),
             withheld_tools: Vec::new(),
         }

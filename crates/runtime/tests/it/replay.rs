@@ -94,6 +94,22 @@ fn room_that_was_made_replays_where_it_is_made_again() {
     task.assignment.model_limits.context_window = Some(1000);
     let full = Usage { input_tokens: 900, output_tokens: 10, ..Usage::default() };
     check(&task, vec![reads("b.txt"), reads("b.txt").using(full), reads("a.txt"), completes("x")]);
+    let says_much =
+        || says(&"I look. ".repeat(80)).then_calls("read_file", &json!({"path": "a.txt"}));
+    let full = || Usage { input_tokens: 900, output_tokens: 10, ..Usage::default() };
+    let summed_up = vec![
+        says_much().using(full()),
+        says("the sum")
+            .then_calls("read_file", &json!({"path": "b.txt"}))
+            .using(full())
+            .costing(0.5),
+        says_much().using(full()),
+        says("the second sum"),
+        completes("x"),
+    ];
+    let recorded = task.done_by(&ScriptedModel::new(summed_up.clone()));
+    assert!(format!("{:?}", recorded.run.conversation()).contains("the second sum"));
+    check(&task, summed_up);
     let too_long = fails(ModelFailure::ContextLength { message: "too long".to_owned() });
     let script = vec![reads("b.txt"), reads("b.txt"), too_long, completes("x")];
     let recorded = task.done_by(&ScriptedModel::new(script));

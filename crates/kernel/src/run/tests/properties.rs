@@ -5,11 +5,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    conversation::work,
+    conversation::{Conversation, work},
     definition::OutputConfig,
     event::ApprovalDecision,
     run::{ModelFailure, Stage, state::Phase},
     transcript::fold,
+    usage::Cost,
 };
 
 #[derive(Debug, Clone)]
@@ -81,7 +82,7 @@ fn replies() -> impl Strategy<Value = Reply> {
 fn act() -> impl Strategy<Value = Act> {
     let failure = prop_oneof![
         4 => Just(ModelFailure::Transient { message: "529".to_owned(), stage: Stage::Stream, retry_after: None }),
-        2 => Just(ModelFailure::ContextLength { message: "too long".to_owned() }),
+        4 => Just(ModelFailure::ContextLength { message: "too long".to_owned() }),
         1 => Just(ModelFailure::Fatal { message: "401".to_owned() }),
     ];
     prop_oneof![
@@ -90,7 +91,7 @@ fn act() -> impl Strategy<Value = Act> {
         3 => (0..4usize).prop_map(|which| Act::Start { which }),
         2 => (0..4usize).prop_map(|which| Act::Ask { which }),
         2 => (0..4usize).prop_map(|which| Act::Decide { which }),
-        3 => failure.prop_map(Act::Fail),
+        5 => failure.prop_map(Act::Fail),
         4 => (0..6000u64).prop_map(Act::Passes),
         1 => Just(Act::CutOff),
         1 => Just(Act::Announce),
@@ -135,9 +136,12 @@ fn assignments() -> impl Strategy<Value = Assignment> {
 /// The script, and what the test knows about it without asking the run.
 struct Play {
     script: Script,
+    opening: Vec<Arc<Message>>,
     replies: usize,
+    summaries: usize,
     failures: usize,
     usage: Usage,
+    cost: Cost,
     transitions: Vec<(usize, Duration)>,
 }
 
@@ -145,9 +149,12 @@ impl Play {
     fn new(assignment: Assignment) -> Self {
         let script = Script::begin(assignment);
         Self {
+            opening: opening_of(&script),
             replies: 0,
+            summaries: 0,
             failures: 0,
             usage: Usage::default(),
+            cost: Cost::default(),
             transitions: vec![(1, Duration::ZERO), (2, Duration::ZERO)],
             script,
         }
@@ -157,6 +164,8 @@ impl Play {
         self.transitions.push((self.script.lines.len(), self.script.now()));
         self.script.does(feed);
         assert_whole(&self.script.run);
+        let messages = self.script.run.conversation().messages();
+        assert_eq!(messages[..self.opening.len()], self.opening);
     }
 
     fn pending_id(&self, which: usize) -> ToolCallId {
@@ -167,12 +176,15 @@ impl Play {
     }
 
     fn act(&mut self, act: Act) {
-        let model = self.script.run.state.phase == Phase::Model;
+        let phase = self.script.run.state.phase;
+        let model = matches!(phase, Phase::Model | Phase::Summary);
         match act {
             Act::Reply(reply) => {
                 if model {
-                    self.replies += 1;
+                    self.replies += usize::from(phase == Phase::Model);
+                    self.summaries += usize::from(phase == Phase::Summary);
                     self.usage.add(&reply.usage);
+                    self.cost.add(reply.cost_usd);
                 }
                 self.feed(|run, now| run.model_replied(reply, now));
             }
@@ -231,9 +243,26 @@ impl Play {
     }
 }
 
+/// What must stay at the beginning of the conversation, word for word.
+fn opening_of(script: &Script) -> Vec<Arc<Message>> {
+    let opened = script.events().find_map(|event| match event {
+        Event::Opened { messages, opening } => Some((messages, opening)),
+        _ => None,
+    });
+    let (messages, opening) = opened.unwrap();
+    let opening = opening.map_or(messages.len(), |opening| usize::try_from(opening).unwrap());
+    messages[..opening].to_vec()
+}
+
 /// Every call is answered once, in order, before the model speaks again.
 fn assert_whole(run: &Run) {
-    let mut messages = run.conversation().messages().iter().peekable();
+    for conversation in [run.conversation(), &run.state.conversation] {
+        assert_all_answered(conversation, run.state.phase);
+    }
+}
+
+fn assert_all_answered(conversation: &Conversation, phase: Phase) {
+    let mut messages = conversation.messages().iter().peekable();
     assert!(matches!(**messages.next().unwrap(), Message::System { .. }));
     let mut ids = std::collections::BTreeSet::new();
     while let Some(message) = messages.next() {
@@ -252,7 +281,7 @@ fn assert_whole(run: &Run) {
             Message::Assistant { content } => assert!(!content.is_empty()),
             Message::User { .. } | Message::Tool { .. } => {}
         }
-        if messages.peek().is_none() && run.state.phase == Phase::Tools {
+        if messages.peek().is_none() && phase == Phase::Tools {
             assert!(!called.is_empty());
         } else {
             assert_eq!(called, answered);
@@ -278,14 +307,43 @@ proptest! {
 
         let outcome = play.script.outcome();
         prop_assert!(play.replies <= max_turns + 2);
+        prop_assert!(play.summaries <= play.replies);
         prop_assert!(usize::try_from(outcome.turns_used).unwrap() <= max_turns);
         prop_assert_eq!(&outcome.usage, &play.usage);
+        prop_assert_eq!(outcome.cost_usd, play.cost.usd());
         let ends = play.script.events().filter(|event| matches!(event, Event::Ended { .. }));
         prop_assert_eq!(ends.count(), 1);
         let goal = outcome.ending.status == crate::outcome::Status::Goal;
         prop_assert_eq!(outcome.ending.error.is_none(), goal);
         prop_assert!(goal || outcome.ending.recovered_from.is_none());
         prop_assert!(!(goal && outcome.ending.partial));
+    }
+
+    /// Whatever a conversation has come to, each refusal makes it shorter.
+    #[test]
+    fn every_run_ends_when_its_provider_takes_nothing_more(
+        assignment in assignments(),
+        acts in prop::collection::vec(act(), 0..40),
+    ) {
+        let mut play = Play::new(assignment);
+        for act in acts {
+            play.act(act);
+        }
+        while let Step::CallTools(_) = play.script.run.next_step() {
+            play.act(Act::Return { which: 0, long: true });
+        }
+        let parts = |message: &Arc<Message>| match message.as_ref() {
+            Message::Tool { results } => results.len(),
+            Message::System { .. } | Message::User { .. } | Message::Assistant { .. } => 1,
+        };
+        let most: usize = play.script.run.conversation().messages().iter().map(parts).sum();
+        let mut calls = 0;
+        while !play.script.run.has_ended() {
+            let message = "too long".to_owned();
+            play.act(Act::Fail(ModelFailure::ContextLength { message }));
+            calls += 1;
+            prop_assert!(calls <= most + 2, "{} calls", calls);
+        }
     }
 
     #[test]
@@ -337,6 +395,7 @@ proptest! {
             assert_whole(&resumed);
             let mut play = Play::new(assignment_of_nothing());
             play.script = Script::begun((resumed, opened));
+            play.opening = opening_of(&play.script);
             play.go_on(&answers);
         }
     }

@@ -15,10 +15,6 @@ fn transient(message: &str) -> ModelFailure {
     }
 }
 
-fn too_long() -> ModelFailure {
-    ModelFailure::ContextLength { message: "prompt is too long".to_owned() }
-}
-
 #[test]
 fn the_wall_clock_stands_while_an_approval_is_pending() {
     let mut script = Script::begin(assignment());
@@ -128,57 +124,6 @@ fn a_retry_that_would_come_too_late_is_not_made() {
     let ending = script.outcome().ending;
     assert_eq!(ending.status, Status::Error);
     assert_eq!(ending.error.as_deref(), Some("429 (no time left for another attempt)"));
-}
-
-#[test]
-fn a_conversation_that_is_too_long_loses_its_oldest_results() {
-    let mut script = Script::begin(assignment());
-    let long = "x".repeat(1000);
-    for id in ["a", "b", "c", "d"] {
-        script.replies(vec![read(id, id)]).returns(id, &long);
-    }
-    let stubs = |script: &Script| -> Vec<bool> {
-        let messages = script.run.conversation().messages().iter();
-        messages
-            .filter_map(|message| match message.as_ref() {
-                Message::Tool { results } => Some(results[0].text.starts_with("[removed")),
-                _ => None,
-            })
-            .collect()
-    };
-    let expected: [&[bool]; 4] = [
-        &[true, true, false, false],
-        &[true, true, true, false],
-        &[true, true, true, true],
-        &[true, true, true, true],
-    ];
-    for cut in expected {
-        script.does(|run, now| run.model_failed(too_long(), 0.5, now));
-        assert_eq!(stubs(&script), cut);
-    }
-    let ending = script.outcome().ending;
-    assert_eq!(ending.status, Status::Error);
-    assert_eq!(ending.error.as_deref(), Some("prompt is too long"));
-}
-
-#[test]
-fn a_conversation_is_cut_before_it_overflows() {
-    let mut assignment = assignment();
-    assignment.model_limits.context_window = Some(1000);
-    let mut script = Script::begin(assignment);
-    let long = "x".repeat(1000);
-    let mut turn = |id: &str, tokens: u64| {
-        let mut reply = reply(vec![read(id, id)]);
-        reply.usage.input_tokens = tokens - 10;
-        script.answers(reply).returns(id, &long);
-        script.events().filter(|event| matches!(event, Event::Compacted { .. })).count()
-    };
-    // The newest result stays: the model has not read it.
-    assert_eq!(turn("z", 900), 0);
-    assert_eq!(turn("a", 799), 0);
-    assert_eq!(turn("b", 800), 1);
-    assert_eq!(turn("c", 500), 1);
-    assert_eq!(turn("d", 900), 2);
 }
 
 #[test]
