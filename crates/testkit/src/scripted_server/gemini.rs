@@ -61,7 +61,7 @@ fn function_call(call: &Call) -> Option<Value> {
 
 fn event(turn: &Turn, part: &Value) -> Value {
     let usage = &turn.usage;
-    json!({
+    let mut event = json!({
         "candidates": [{ "content": { "parts": [part], "role": "model" }, "index": 0 }],
         "usageMetadata": {
             "promptTokenCount": usage.input_tokens,
@@ -72,7 +72,11 @@ fn event(turn: &Turn, part: &Value) -> Value {
         },
         "modelVersion": MODEL,
         "responseId": "response-1",
-    })
+    });
+    if let Some(tier) = &usage.service_tier {
+        event["usageMetadata"]["trafficType"] = json!(tier);
+    }
+    event
 }
 
 fn finish_reason(stop: StopReason) -> &'static str {
