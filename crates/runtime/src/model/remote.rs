@@ -138,7 +138,10 @@ impl RemoteModel {
         }
         // What is left of the body lets the connection be used again.
         let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
-        let _in_time = tokio::time::timeout(FAREWELL, rest).await.is_ok();
+        if tokio::time::timeout(FAREWELL, rest).await.is_ok() {
+            // Whoever puts the connection back has a turn before anyone wants it again.
+            tokio::task::yield_now().await;
+        }
         Ok(decoder.answer())
     }
 

@@ -201,7 +201,7 @@ fn begun(api: Api) -> Answer {
 /// Whole runs through the runtime, against one server, with transcripts on disk.
 struct Lab {
     api: Api,
-    server: ScriptedServer,
+    server: Arc<ScriptedServer>,
     model: Arc<RemoteModel>,
     runtime: Runtime,
     project: TempDir,
@@ -231,7 +231,18 @@ impl Lab {
         let options = Options { secrets: Secrets::new([KEY]), ..Options::default() };
         let store = TranscriptStore::new(home.path().join("sessions"), options);
         let runtime = Runtime::new(store, Patience::default());
-        Self { api, server, model: Arc::new(model), runtime, project, home }
+        Self { api, server: Arc::new(server), model: Arc::new(model), runtime, project, home }
+    }
+
+    /// Waits until the client has hung up on an answer.
+    async fn hung_up(&self) {
+        self.server_says(|server| server.wait_for_hangup(1)).await;
+    }
+
+    /// Waits for the server, and lets everything else go on meanwhile.
+    async fn server_says(&self, wait: impl FnOnce(&ScriptedServer) + Send + 'static) {
+        let server = Arc::clone(&self.server);
+        tokio::task::spawn_blocking(move || wait(&server)).await.unwrap();
     }
 
     /// Answers the next request with that turn.
@@ -252,7 +263,7 @@ impl Lab {
     async fn run_with(&self, change: impl FnOnce(&mut Start)) -> Finished {
         let mut start = Start {
             assignment: assignment(),
-            rights: ToolSet::of_host([BuiltinTool::ReadFile.into(), BuiltinTool::GrepFiles.into()]),
+            rights: ToolSet::of_host([BuiltinTool::ReadFile.into(), BuiltinTool::GlobFiles.into()]),
             model: Arc::clone(&self.model) as Arc<dyn Model>,
             stall: None,
             root: self.project.path().to_owned(),
