@@ -7,16 +7,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use attache_kernel::event::activity::SubagentActivityEvent;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use crate::transcripts::Secrets;
+
 /// Tells watchers what happens; cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Publisher {
     watchers: Arc<Mutex<Vec<UnboundedSender<Arc<SubagentActivityEvent>>>>>,
+    secrets: Secrets,
 }
 
 /// The events from now on, as they happen; it ends with the last publisher.
 pub type Watching = UnboundedReceiver<Arc<SubagentActivityEvent>>;
 
 impl Publisher {
+    /// A publisher that shows none of these secrets.
+    pub fn masking(secrets: Secrets) -> Self {
+        Self { secrets, ..Self::default() }
+    }
+
     /// Begins to watch.
     pub fn watch(&self) -> Watching {
         let (sender, receiver) = unbounded_channel();
@@ -25,11 +33,12 @@ impl Publisher {
     }
 
     /// Shows an event to everyone who still watches.
-    pub fn publish(&self, event: SubagentActivityEvent) {
+    pub fn publish(&self, mut event: SubagentActivityEvent) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         if watchers.is_empty() {
             return;
         }
+        self.secrets.mask_data(&mut event.data);
         let event = Arc::new(event);
         watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());
     }

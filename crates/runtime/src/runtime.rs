@@ -81,7 +81,8 @@ impl Runtime {
     pub fn new(transcripts: TranscriptStore, patience: Patience) -> Self {
         let tools = builtin_tools();
         let tools = tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
-        Self { tools, transcripts, events: Publisher::default(), patience }
+        let events = Publisher::masking(transcripts.secrets().clone());
+        Self { tools, transcripts, events, patience }
     }
 
     /// The events of all runs from now on.

@@ -23,9 +23,10 @@ use attache_kernel::{
 };
 use jiff::Timestamp;
 use reqwest::{Client, Response, header::CONTENT_TYPE};
+use serde_json::Value;
 
 use self::{
-    failure::{Refusal, disconnected, refused, streamed},
+    failure::{Refusal, disconnected, misplaced, refused, streamed},
     sse::SseParser,
 };
 use super::{
@@ -124,7 +125,7 @@ impl RemoteModel {
         while decoder.end() != End::Whole {
             let piece = match response.chunk().await {
                 Ok(Some(piece)) => piece,
-                Ok(None) => return self.ended(decoder),
+                Ok(None) => return self.ended(decoder, &parser),
                 Err(error) => return Err(self.disconnected(Stage::Stream, &error)),
             };
             chunks(Chunk::Alive);
@@ -137,19 +138,32 @@ impl RemoteModel {
         }
         // What is left of the body lets the connection be used again.
         let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
-        let _in_time = tokio::time::timeout(FAREWELL, rest).await.is_ok();
+        if tokio::time::timeout(FAREWELL, rest).await.is_ok() {
+            // Whoever puts the connection back has a turn before anyone wants it again.
+            tokio::task::yield_now().await;
+        }
         Ok(decoder.answer())
     }
 
     /// The body ended before the answer said so.
-    fn ended(&self, decoder: Box<dyn Decoder>) -> Result<Answer, ModelFailure> {
+    fn ended(&self, decoder: Box<dyn Decoder>, parser: &SseParser) -> Result<Answer, ModelFailure> {
         let whole =
             decoder.end() == End::Unmarked && self.leaves_out_marks.swap(true, Ordering::Relaxed);
         if whole {
             return Ok(decoder.answer());
         }
-        let message =
-            format!("{} ended its answer without the mark at its end", self.provider.id());
+        let id = self.provider.id();
+        let stray: Option<Value> = serde_json::from_slice(&parser.stray()).ok();
+        if let Some(failure) = stray.as_ref().and_then(|body| misplaced(id, body)) {
+            return Err(self.masked(failure));
+        }
+        if stray.is_some() && !parser.has_events() {
+            let address = self.provider.shown_address();
+            let message =
+                format!("{id} answered without a stream at {address}: is base_url right?");
+            return Err(ModelFailure::Fatal { message });
+        }
+        let message = format!("{id} ended its answer without the mark at its end");
         Err(ModelFailure::Transient { message, stage: Stage::Stream, retry_after: None })
     }
 

@@ -10,6 +10,8 @@ mod executor;
 #[cfg(test)]
 mod offline;
 #[cfg(test)]
+mod remote;
+#[cfg(test)]
 mod replay;
 #[cfg(test)]
 mod tools;

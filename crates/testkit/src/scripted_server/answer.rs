@@ -152,6 +152,30 @@ impl Answer {
         self
     }
 
+    /// The same with these bytes before every piece of its body, such as a comment or an unknown event.
+    pub fn between(mut self, bytes: &str) -> Self {
+        let mut steps = Vec::new();
+        for step in self.steps {
+            if matches!(step, Step::Bytes(_)) {
+                steps.push(Step::Bytes(bytes.as_bytes().to_vec()));
+            }
+            steps.push(step);
+        }
+        self.steps = steps;
+        self
+    }
+
+    /// The same with lines that end in `\r\n`.
+    pub fn crlf(mut self) -> Self {
+        for step in &mut self.steps {
+            if let Step::Bytes(bytes) = step {
+                let lines: Vec<_> = bytes.split(|byte| *byte == b'\n').collect();
+                *bytes = lines.join(b"\r\n".as_slice());
+            }
+        }
+        self
+    }
+
     /// The same with only its first pieces: the events after them are never sent.
     pub fn keep(mut self, pieces: usize) -> Self {
         let mut seen = 0;

@@ -39,7 +39,10 @@ pub fn answer(turn: &Turn) -> Answer {
     events.push(json!({
         "type": "message_delta",
         "delta": { "stop_reason": stop_reason(turn.stop()), "stop_sequence": null },
-        "usage": { "output_tokens": usage.output_tokens },
+        "usage": {
+            "output_tokens": usage.output_tokens,
+            "output_tokens_details": { "thinking_tokens": usage.reasoning_tokens },
+        },
     }));
     events.push(json!({ "type": "message_stop" }));
     let named = events.iter().map(|event| (event["type"].as_str().unwrap_or_default(), event));

@@ -1,7 +1,7 @@
 //! A turn as Gemini's `streamGenerateContent?alt=sse` sends it; its end is a `finishReason`.
 //!
 //! Calls come whole. One whose arguments are no JSON is not sent: Gemini says `MALFORMED_FUNCTION_CALL` instead.
-//! The signature of a thought stands on the part that follows it.
+//! The signature of a thought stands on the first call after it; without a call, on the last part.
 
 use attache_kernel::event::StopReason;
 use serde_json::{Value, json};
@@ -17,23 +17,21 @@ pub fn answer(turn: &Turn) -> Answer {
     let mut signature = None;
     let mut malformed = false;
     for part in &turn.parts {
-        let first = parts.len();
         match part {
             Part::Thinking(pieces, signed) => {
                 parts.extend(pieces.iter().map(|piece| json!({ "text": piece, "thought": true })));
                 signature = Some(signed.as_str()).filter(|signed| !signed.is_empty());
-                continue;
             }
             Part::Text(pieces) => parts.extend(pieces.iter().map(|piece| json!({ "text": piece }))),
             Part::Call(call) => match function_call(call) {
-                Some(call) => parts.push(call),
+                Some(mut call) => {
+                    if let Some(signature) = signature.take() {
+                        call["thoughtSignature"] = json!(signature);
+                    }
+                    parts.push(call);
+                }
                 None => malformed = true,
             },
-        }
-        if let Some(part) = parts.get_mut(first)
-            && let Some(signature) = signature.take()
-        {
-            part["thoughtSignature"] = json!(signature);
         }
     }
     // The last part may be an empty text; it carries a signature that is left.
@@ -61,7 +59,7 @@ fn function_call(call: &Call) -> Option<Value> {
 
 fn event(turn: &Turn, part: &Value) -> Value {
     let usage = &turn.usage;
-    json!({
+    let mut event = json!({
         "candidates": [{ "content": { "parts": [part], "role": "model" }, "index": 0 }],
         "usageMetadata": {
             "promptTokenCount": usage.input_tokens,
@@ -72,7 +70,11 @@ fn event(turn: &Turn, part: &Value) -> Value {
         },
         "modelVersion": MODEL,
         "responseId": "response-1",
-    })
+    });
+    if let Some(tier) = &usage.service_tier {
+        event["usageMetadata"]["trafficType"] = json!(tier);
+    }
+    event
 }
 
 fn finish_reason(stop: StopReason) -> &'static str {

@@ -55,7 +55,10 @@ fn end(turn: &Turn, output: &[Value]) -> Value {
     }
     response["usage"] = json!({
         "input_tokens": usage.input_tokens,
-        "input_tokens_details": { "cached_tokens": usage.cache_read_input_tokens },
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read_input_tokens,
+            "cache_write_tokens": usage.cache_creation_input_tokens,
+        },
         "output_tokens": usage.output_tokens,
         "output_tokens_details": { "reasoning_tokens": usage.reasoning_tokens },
         "total_tokens": usage.input_tokens + usage.output_tokens,

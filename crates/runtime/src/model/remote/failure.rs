@@ -81,7 +81,7 @@ pub(super) fn streamed(provider: &str, error: &StreamedError) -> ModelFailure {
     }
     let passing = match status.map(StatusCode::from_u16) {
         Some(Ok(status)) => is_passing(status),
-        _ => !FINAL_KINDS.contains(&kind.to_ascii_lowercase().as_str()),
+        Some(Err(_)) | None => !is_final(kind),
     };
     if passing && !is_out_of_money(kind) {
         let body = serde_json::json!({ "error": { "message": message } });
@@ -89,6 +89,17 @@ pub(super) fn streamed(provider: &str, error: &StreamedError) -> ModelFailure {
         return ModelFailure::Transient { message: text, stage: Stage::Stream, retry_after };
     }
     ModelFailure::Fatal { message: text }
+}
+
+/// What an error means that stands in the place of a stream, or in its middle but in no event; none if
+/// it is no error.
+pub(super) fn misplaced(provider: &str, body: &Value) -> Option<ModelFailure> {
+    // Gemini's errors may come as a list of one.
+    let error = body.get(0).unwrap_or(body).get("error").filter(|error| !error.is_null())?;
+    let status = error.get("code").and_then(Value::as_u64);
+    let status = status.and_then(|code| u16::try_from(code).ok());
+    let message = words_of(body)?;
+    Some(streamed(provider, &StreamedError { status, kind: kind_of(body), message }))
 }
 
 /// What a connection that cannot be made, or breaks, means.
@@ -111,7 +122,7 @@ pub(super) fn disconnected(
 }
 
 /// Kinds of errors in a stream that will not go better next time.
-const FINAL_KINDS: [&str; 10] = [
+const FINAL_KINDS: [&str; 11] = [
     "invalid_request_error",
     "invalid_request",
     "authentication_error",
@@ -122,7 +133,14 @@ const FINAL_KINDS: [&str; 10] = [
     "bio_policy",
     "cyber_policy",
     "usage_not_included",
+    "data_residency_mismatch",
 ];
+
+/// An image that cannot be taken now cannot be taken next time either.
+fn is_final(kind: &str) -> bool {
+    let kind = kind.to_ascii_lowercase();
+    FINAL_KINDS.contains(&kind.as_str()) || kind.contains("image")
+}
 
 fn is_passing(status: StatusCode) -> bool {
     status == StatusCode::REQUEST_TIMEOUT

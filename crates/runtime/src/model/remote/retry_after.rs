@@ -32,7 +32,7 @@ fn in_header(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     }
 }
 
-/// Gemini's `RetryInfo`, and what OpenAI writes into its message.
+/// Gemini's `RetryInfo`, and what OpenAI and Gemini write into their messages.
 fn in_body(body: &Value) -> Option<Duration> {
     // Gemini's errors may come as a list of one.
     let error = body.get(0).unwrap_or(body).get("error")?;
@@ -42,7 +42,8 @@ fn in_body(body: &Value) -> Option<Duration> {
         return Some(delay);
     }
     let message = error.get("message")?.as_str()?;
-    let (_, rest) = message.split_once("try again in ")?;
+    let (_, rest) =
+        message.split_once("try again in ").or_else(|| message.split_once("retry in "))?;
     let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.');
     let word = rest.get(..end.unwrap_or(rest.len()))?;
     in_units(word.trim_end_matches('.'))
@@ -165,6 +166,7 @@ mod tests {
             (message("Rate limit reached. Please try again in 1.898s. Visit …"), Some(1898)),
             (message("try again in 20ms."), Some(20)),
             (message("try again in 1m30s"), Some(90_000)),
+            (message("You exceeded your quota. Please retry in 6.5s."), Some(6500)),
             (message("try again in a while"), None),
             (json!({ "error": { "details": [{}, { "retryDelay": "31s" }] } }), Some(31_000)),
             (json!([{ "error": { "details": [{ "retryDelay": "0.5s" }] } }]), Some(500)),

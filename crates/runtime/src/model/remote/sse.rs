@@ -5,6 +5,8 @@
 
 /// The largest event.
 const MOST_BYTES: usize = 32 << 20;
+/// So much is kept of what is no event.
+const MOST_STRAY: usize = 64 << 10;
 
 /// Takes events out of bytes.
 #[derive(Debug, Default)]
@@ -18,6 +20,10 @@ pub(crate) struct SseParser {
     after_return: bool,
     /// Whether nothing has come yet but perhaps the mark of the byte order.
     begun: bool,
+    /// Lines that belong to no event.
+    stray: Vec<u8>,
+    /// Whether there was an event.
+    has_events: bool,
 }
 
 /// Why what arrives is no stream of events.
@@ -59,6 +65,7 @@ impl SseParser {
             bytes = rest.get(1..).unwrap_or_default();
             if line.is_empty() && self.line.is_empty() {
                 if std::mem::take(&mut self.has_data) {
+                    self.has_events = true;
                     let data = std::mem::take(&mut self.data);
                     event(&data)?;
                 }
@@ -74,6 +81,16 @@ impl SseParser {
         Ok(())
     }
 
+    /// What came beside the events: some providers put an error there as they would without a stream.
+    pub(crate) fn stray(&self) -> Vec<u8> {
+        [self.stray.as_slice(), &self.line].concat()
+    }
+
+    /// Whether there was any event.
+    pub(crate) fn has_events(&self) -> bool {
+        self.has_events
+    }
+
     fn bounded(&self) -> Result<(), SseError> {
         if self.line.len() + self.data.len() > MOST_BYTES {
             return Err(SseError::TooLarge);
@@ -83,11 +100,13 @@ impl SseParser {
 
     fn take_line(&mut self, line: &[u8]) -> Result<(), SseError> {
         // Every event tells its type in its data as well: only the data matters.
-        let Some(value) = line.strip_prefix(b"data") else { return Ok(()) };
-        let value = match value {
-            [] => value,
-            [b':', b' ', rest @ ..] | [b':', rest @ ..] => rest,
-            _ => return Ok(()),
+        let value = match line.strip_prefix(b"data") {
+            Some([]) => &[],
+            Some([b':', b' ', rest @ ..] | [b':', rest @ ..]) => rest,
+            Some(_) | None => {
+                self.keep_stray(line);
+                return Ok(());
+            }
         };
         let text = std::str::from_utf8(value).map_err(|_| SseError::NotText)?;
         if self.has_data {
@@ -96,6 +115,15 @@ impl SseParser {
         self.data.push_str(text);
         self.has_data = true;
         Ok(())
+    }
+
+    fn keep_stray(&mut self, line: &[u8]) {
+        let known: [&[u8]; 4] = [b":", b"event", b"id", b"retry"];
+        let is_field = known.iter().any(|field| line.starts_with(field));
+        if !is_field && self.stray.len() + line.len() < MOST_STRAY {
+            self.stray.extend_from_slice(line);
+            self.stray.push(b'\n');
+        }
     }
 }
 
@@ -155,6 +183,19 @@ mod tests {
     fn what_is_no_text_is_refused() {
         assert_eq!(events(&[b"data: \xff\n\n"]), Err(SseError::NotText));
         assert_eq!(events(&[b"data: gr\xc3", b"\xbc\n", b"\n"]).unwrap(), ["grü"]);
+    }
+
+    #[test]
+    fn what_is_no_event_is_kept_within_bounds() {
+        let mut parser = SseParser::default();
+        let stream = b": hi\nevent: x\nid: 1\ndata: a\n\n{\n \"error\": 1\n}";
+        parser.take(stream, |_| Ok::<_, SseError>(())).unwrap();
+        assert_eq!(parser.stray(), b"{\n \"error\": 1\n}");
+        let line = [[b'x'; 1 << 10].as_slice(), b"\n"].concat();
+        for _ in 0..1000 {
+            parser.take(&line, |_| Ok::<_, SseError>(())).unwrap();
+        }
+        assert!(parser.stray().len() <= MOST_STRAY);
     }
 
     proptest! {

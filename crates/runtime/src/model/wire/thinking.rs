@@ -3,7 +3,7 @@
 //! An agent says it as an effort or as a number of tokens; each model understands one of the two. What
 //! was not written is not sent.
 
-use attache_kernel::definition::ModelConfig;
+use attache_kernel::{definition::ModelConfig, model_catalogue::Thinking};
 
 /// What an agent asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +18,17 @@ pub(super) enum Wish<'a> {
     Nothing,
 }
 
-/// What an agent asks for, if anything. Tokens are the more exact wish.
-pub(super) fn wish(config: &ModelConfig) -> Option<Wish<'_>> {
+/// What an agent asks for, if anything. Tokens are the more exact wish; of a model that is known not to
+/// think nothing is asked, since it would refuse.
+pub(super) fn wish(config: &ModelConfig, known: Option<Thinking>) -> Option<Wish<'_>> {
+    if known == Some(Thinking::None) {
+        return None;
+    }
     match (config.thinking_budget, config.effort.as_deref().map(str::trim)) {
-        (Some(0), _) => Some(Wish::Nothing),
+        (Some(0), _) | (None, Some("none")) => Some(Wish::Nothing),
         (Some(tokens), _) => Some(u64::try_from(tokens).map_or(Wish::Unlimited, Wish::Tokens)),
-        (None, Some(effort)) if !effort.is_empty() => Some(Wish::Effort(effort)),
-        (None, _) => None,
+        (None, None | Some("")) => None,
+        (None, Some(effort)) => Some(Wish::Effort(effort)),
     }
 }
 
@@ -46,7 +50,6 @@ pub(super) fn as_tokens(wish: Wish<'_>) -> Option<u64> {
         Wish::Unlimited => None,
         Wish::Nothing => Some(0),
         Wish::Effort(effort) => Some(match effort.to_ascii_lowercase().as_str() {
-            "none" => 0,
             "minimal" => 1024,
             "low" => 2048,
             "medium" => 8192,
@@ -74,14 +77,17 @@ mod tests {
             (config(Some(-1), None), Some(Wish::Unlimited)),
             (config(Some(4096), None), Some(Wish::Tokens(4096))),
             (config(None, Some("xhigh")), Some(Wish::Effort("xhigh"))),
+            (config(None, Some("none")), Some(Wish::Nothing)),
         ] {
-            assert_eq!(wish(&config), expected);
+            assert_eq!(wish(&config, None), expected);
+            assert_eq!(wish(&config, Some(Thinking::Effort)), expected);
+            assert_eq!(wish(&config, Some(Thinking::None)), None);
         }
-        for effort in ["none", "low", "medium", "high"] {
+        for effort in ["low", "medium", "high"] {
             let tokens = as_tokens(Wish::Effort(effort)).unwrap();
-            let wish = if tokens == 0 { Wish::Nothing } else { Wish::Tokens(tokens) };
-            assert_eq!(as_effort(wish), effort);
+            assert_eq!(as_effort(Wish::Tokens(tokens)), effort);
         }
+        assert_eq!((as_effort(Wish::Nothing), as_tokens(Wish::Nothing)), ("none", Some(0)));
         assert_eq!(as_tokens(Wish::Unlimited), None);
     }
 }

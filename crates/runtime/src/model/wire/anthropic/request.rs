@@ -76,9 +76,9 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
     let model = assignment.model.id.as_str();
     let usual = if model.contains("claude") { NEW_MODEL_OUTPUT } else { USUAL_OUTPUT };
     let most = traits.max_output_tokens.unwrap_or(usual);
-    let wish = wish(config);
+    let wish = wish(config, traits.thinking);
     let budget = match (traits.thinking, wish) {
-        (Some(Thinking::Adaptive | Thinking::None), _)
+        (Some(Thinking::Adaptive), _)
         | (_, None | Some(Wish::Nothing))
         | (None, Some(Wish::Effort(_))) => None,
         (_, Some(wish)) => Some(as_tokens(wish).unwrap_or(NEW_MODEL_OUTPUT)),
@@ -98,9 +98,9 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         }
         (Some(Thinking::Adaptive), Some(wish), _) if wish != Wish::Nothing => head
             .with("thinking", json!({"type": "adaptive"}))
-            .with("output_config", json!({"effort": as_effort(wish)})),
-        (None, Some(Wish::Effort(effort)), _) => {
-            head.with("output_config", json!({"effort": effort}))
+            .with("output_config", json!({"effort": effort(wish)})),
+        (None, Some(wish @ Wish::Effort(_)), _) => {
+            head.with("output_config", json!({"effort": effort(wish)}))
         }
         (_, Some(_), _) => head.with("thinking", json!({"type": "disabled"})),
         (_, None, _) => head,
@@ -140,6 +140,14 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         head = head.with("system", system);
     }
     head.merged(&config.parameters).body("messages", &messages)
+}
+
+/// The least effort has another name here.
+fn effort(wish: Wish<'_>) -> &str {
+    match as_effort(wish) {
+        "minimal" => "low",
+        effort => effort,
+    }
 }
 
 /// Two messages of one role are one.

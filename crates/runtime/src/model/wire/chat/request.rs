@@ -93,7 +93,7 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         .with("stream_options", json!({"include_usage": true}))
         .with_some("temperature", config.temperature)
         .with_some("top_p", config.top_p)
-        .with_some("reasoning_effort", wish(config).map(as_effort));
+        .with_some("reasoning_effort", wish(config, traits.thinking).map(as_effort));
     if traits.openai {
         head = head.with("prompt_cache_key", assignment.session_id.to_string());
     }

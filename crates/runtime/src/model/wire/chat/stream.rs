@@ -38,11 +38,11 @@ pub(in crate::model::wire) struct ChatDecoder {
 
 #[derive(Deserialize)]
 struct Event {
-    #[serde(default)]
-    choices: Vec<Choice>,
+    choices: Option<Vec<Choice>>,
     usage: Option<WrittenUsage>,
     service_tier: Option<String>,
     error: Option<Value>,
+    object: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -108,13 +108,17 @@ impl Decoder for ChatDecoder {
         if let Some(error) = event.error.filter(|error| !error.is_null()) {
             return Err(StreamFault::Error(streamed_error(&error)));
         }
+        // Some servers send the error itself for an event.
+        if event.object.as_deref() == Some("error") {
+            return Err(StreamFault::Error(streamed_error(&serde_json::from_str(data)?)));
+        }
         if let Some(usage) = event.usage {
             self.take_usage(&usage);
         }
         if event.service_tier.is_some() {
             self.usage.service_tier = event.service_tier;
         }
-        for choice in event.choices {
+        for choice in event.choices.into_iter().flatten() {
             if let Some(delta) = choice.delta {
                 self.take_delta(delta, show)?;
             }

@@ -21,6 +21,9 @@ use crate::model::wire::{
 /// What stands for the signature of a call that another model made.
 const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";
 
+/// Every model that counts its thinking can think so much.
+const MOST_THINKING: u64 = 24_576;
+
 #[derive(Serialize)]
 struct Written<'a> {
     role: &'static str,
@@ -38,6 +41,8 @@ struct Part<'a> {
     function_call: Option<FunctionCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     function_response: Option<FunctionResponse<'a>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    thought: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     thought_signature: Option<&'a str>,
 }
@@ -108,7 +113,7 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
     };
     set("temperature", config.temperature.map(Value::from));
     set("topP", config.top_p.map(Value::from));
-    set("thinkingConfig", thinking(traits.thinking, wish(config)));
+    set("thinkingConfig", thinking(traits.thinking, wish(config, traits.thinking)));
     // An agent's parameters are those of the generation, unless they are the request's own.
     let (own, of_generation): (Map<_, _>, Map<_, _>) = config
         .parameters
@@ -162,12 +167,14 @@ fn thinking(known: Option<Thinking>, wish: Option<Wish<'_>>) -> Option<Value> {
     let mut config = match (known, wish) {
         (Some(Thinking::None), _) | (None, None) => return None,
         (_, None) => json!({}),
-        (Some(Thinking::Level) | None, Some(Wish::Effort(effort))) => {
-            json!({"thinkingLevel": effort})
-        }
-        (Some(Thinking::Level), Some(wish @ (Wish::Nothing | Wish::Unlimited))) => {
-            let level = if wish == Wish::Nothing { "minimal" } else { as_effort(wish) };
-            json!({"thinkingLevel": level})
+        (
+            Some(Thinking::Level),
+            Some(wish @ (Wish::Effort(_) | Wish::Nothing | Wish::Unlimited)),
+        )
+        | (None, Some(wish @ Wish::Effort(_))) => json!({"thinkingLevel": level(wish)}),
+        (_, Some(Wish::Effort(effort))) => {
+            let tokens = as_tokens(Wish::Effort(effort)).unwrap_or(MOST_THINKING);
+            json!({"thinkingBudget": tokens.min(MOST_THINKING)})
         }
         (_, Some(wish)) => match as_tokens(wish).map(i64::try_from) {
             Some(Ok(tokens)) => json!({"thinkingBudget": tokens}),
@@ -178,6 +185,15 @@ fn thinking(known: Option<Thinking>, wish: Option<Wish<'_>>) -> Option<Value> {
         config["includeThoughts"] = json!(true);
     }
     Some(config)
+}
+
+/// There are four levels.
+fn level(wish: Wish<'_>) -> &str {
+    match as_effort(wish) {
+        "none" => "minimal",
+        "xhigh" | "max" => "high",
+        level => level,
+    }
 }
 
 /// Two messages of one role are one.
@@ -216,8 +232,14 @@ fn said(content: &[AssistantPart]) -> Vec<Part<'_>> {
                     parts.push(Part { text: Some(text), thought_signature, ..Part::default() });
                 }
             }
-            // The summary of a thought is not for sending back; its signature is on another part.
-            AssistantPart::Thinking { .. } => {}
+            // The summary of a thought is not for sending back, unless it carries a signature itself.
+            AssistantPart::Thinking { text, provider_data, .. } => {
+                if let Some(signed) = signature(provider_data.as_ref()) {
+                    let thought_signature = Some(signed);
+                    let text = Some(text.as_str());
+                    parts.push(Part { text, thought: true, thought_signature, ..Part::default() });
+                }
+            }
             AssistantPart::ToolCall { call } => {
                 let own = kept(call.provider_data.as_ref(), API).is_some();
                 let foreign = (!own && first_call).then_some(FOREIGN_SIGNATURE);

@@ -115,7 +115,7 @@ impl Decoder for GeminiDecoder {
                 continue;
             };
             // The model wrote a call that nobody can read: another attempt goes better.
-            if ["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"].contains(&reason.as_str()) {
+            if MALFORMED.contains(&reason.as_str()) {
                 let message = candidate.finish_message.unwrap_or_default();
                 return Err(StreamFault::Error(StreamedError {
                     status: None,
@@ -201,12 +201,22 @@ impl GeminiDecoder {
     }
 }
 
+const MALFORMED: [&str; 3] =
+    ["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"];
+
 fn stop(reason: &str) -> StopReason {
     match reason {
         "STOP" => StopReason::EndTurn,
         "MAX_TOKENS" => StopReason::Length,
-        "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
-        | "IMAGE_SAFETY" => StopReason::ContentFilter,
+        "SAFETY"
+        | "RECITATION"
+        | "LANGUAGE"
+        | "BLOCKLIST"
+        | "PROHIBITED_CONTENT"
+        | "SPII"
+        | "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_RECITATION" => StopReason::ContentFilter,
         _ => StopReason::Other,
     }
 }

@@ -4,7 +4,10 @@
 
 use std::borrow::Cow;
 
-use attache_kernel::message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart};
+use attache_kernel::{
+    message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
+    model_catalogue::Thinking,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -64,8 +67,9 @@ enum Output<'a> {
 }
 
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, assignment, .. } = asked;
+    let Asked { request, assignment, traits } = asked;
     let config = &assignment.definition.model_config;
+    let wished = wish(config, traits.thinking);
     let messages = request.messages.messages();
     let (instructions, messages) = match messages.split_first() {
         Some((first, rest)) => match first.as_ref() {
@@ -91,8 +95,11 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         .with_some("instructions", instructions)
         .with_some("temperature", config.temperature)
         .with_some("top_p", config.top_p)
-        .with_some("reasoning", wish(config).map(|wish| json!({"effort": as_effort(wish)})));
-    if may_reason(&assignment.model.id) {
+        .with_some("reasoning", wished.map(|wish| json!({"effort": as_effort(wish)})));
+    if traits
+        .thinking
+        .map_or_else(|| may_reason(&assignment.model.id), |kind| kind != Thinking::None)
+    {
         head = head.with("include", json!(["reasoning.encrypted_content"]));
     }
     head = head.with("prompt_cache_key", assignment.session_id.to_string());

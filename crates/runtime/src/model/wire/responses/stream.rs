@@ -127,7 +127,7 @@ impl Decoder for ResponsesDecoder {
                 return Err(StreamFault::Error(streamed_error(&error)));
             }
             Event::Error(error) => {
-                let error = error.get("error").unwrap_or(&error);
+                let error = error.get("error").filter(|error| error.is_object()).unwrap_or(&error);
                 return Err(StreamFault::Error(streamed_error(error)));
             }
             Event::Other => {}

@@ -1,0 +1,311 @@
+//! Remote models over real HTTP on loopback: a scripted server speaks the four wire APIs, faults included.
+
+mod answers;
+mod connections;
+mod faults;
+mod keys;
+mod prefix;
+mod requests;
+
+use std::{sync::Arc, time::Duration};
+
+use attache_kernel::{
+    definition::Definition,
+    event::activity::{EventType, SubagentActivityEvent},
+    id::{AgentName, RunId, SessionId},
+    message::Message,
+    model_choice::ChosenBy,
+    outcome::{ModelUsed, RunResult},
+    price::Price,
+    run::{
+        ModelFailure, ModelRequest, Reply, Run,
+        assignment::{
+            Assignment, Effect, Environment, Finish, ModelLimits, SessionSource, ToolSpec,
+        },
+    },
+    tool_filter::ToolSet,
+    tool_name::BuiltinTool,
+    transcript::fold,
+};
+use attache_runtime::{
+    events::Watching,
+    executor::Patience,
+    model::{
+        Chunk, Model, ModelCall,
+        http::HttpClient,
+        provider::{ApiKey, InTheClear, Provider, ProviderDescription},
+        remote::RemoteModel,
+        wire::{Traits, WireApi},
+    },
+    runtime::{Runtime, Start},
+    transcripts::{Options, Secrets, TranscriptStore},
+};
+use attache_testkit::scripted_server::{
+    Answer, ScriptedServer, Turn, WireApi as Api, text, tool_call,
+};
+use futures_util::future::join_all;
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// The key every provider of these tests is called with.
+const KEY: &str = "sk-lab/0123456789abcdef";
+/// What only ever stands in an answer that breaks off.
+const HALF: &str = "half-received";
+
+/// The same API, as the runtime names it.
+fn wire(api: Api) -> WireApi {
+    match api {
+        Api::Chat => WireApi::Chat,
+        Api::Responses => WireApi::Responses,
+        Api::Anthropic => WireApi::Anthropic,
+        Api::Gemini => WireApi::Gemini,
+    }
+}
+
+fn described(api: Api, base_url: &str) -> ProviderDescription {
+    ProviderDescription {
+        id: "lab".to_owned(),
+        wire_api: wire(api),
+        base_url: base_url.to_owned(),
+        key: Some(ApiKey { secret: KEY.into(), from: "LAB_API_KEY".to_owned() }),
+        headers: Vec::new(),
+        query: Vec::new(),
+        in_the_clear: InTheClear::Refused,
+    }
+}
+
+fn model_of(description: ProviderDescription, traits: Traits, price: Option<Price>) -> RemoteModel {
+    let provider = Arc::new(Provider::new(description).unwrap());
+    RemoteModel::new(provider, &HttpClient::default(), traits, price).unwrap()
+}
+
+fn model_at(api: Api, server: &ScriptedServer) -> RemoteModel {
+    model_of(described(api, &server.base_url()), Traits::default(), None)
+}
+
+fn assignment() -> Assignment {
+    let mut definition = Definition::named(AgentName::new("tester"));
+    definition.prompt_config.system_prompt = Some("You test.".to_owned());
+    Assignment {
+        agent_id: RunId::new("agent-1"),
+        session_id: SessionId::new("session-1"),
+        parent_id: None,
+        resumed_from: None,
+        source: SessionSource::Exec,
+        depth: 1,
+        definition: Arc::new(definition),
+        finish: Finish::CompleteTask,
+        task: "test it".to_owned(),
+        description: None,
+        inputs: Map::new(),
+        environment: Environment::default(),
+        model: ModelUsed {
+            id: "scripted-1".to_owned(),
+            provider: "lab".to_owned(),
+            chosen_by: ChosenBy::Call,
+        },
+        model_limits: ModelLimits::default(),
+        tools: Vec::new(),
+        withheld_tools: Vec::new(),
+    }
+}
+
+/// A model that is asked by hand, without a run.
+struct Asking<'a> {
+    model: &'a RemoteModel,
+    assignment: Assignment,
+    tools: Vec<ToolSpec>,
+    messages: Vec<Message>,
+}
+
+/// What came back.
+#[derive(Debug)]
+struct Heard {
+    answer: Result<Reply, ModelFailure>,
+    text: String,
+    thoughts: String,
+}
+
+impl Heard {
+    fn reply(self) -> Reply {
+        self.answer.unwrap()
+    }
+
+    fn failure(self) -> ModelFailure {
+        self.answer.unwrap_err()
+    }
+}
+
+impl<'a> Asking<'a> {
+    fn new(model: &'a RemoteModel) -> Self {
+        let messages = vec![Message::system("You test."), Message::user("test it")];
+        Self { model, assignment: assignment(), tools: vec![read_file()], messages }
+    }
+
+    async fn hear(&self) -> Heard {
+        let request = ModelRequest {
+            messages: self.messages.iter().cloned().map(Arc::new).collect(),
+            tools: self.tools.clone().into(),
+            attempt: 1,
+            not_before: Duration::ZERO,
+            deadline: None,
+        };
+        let (mut text, mut thoughts) = (String::new(), String::new());
+        let mut take = |chunk| match chunk {
+            Chunk::Text(piece) => text.push_str(&piece),
+            Chunk::Thought(piece) => thoughts.push_str(&piece),
+            Chunk::Alive => {}
+        };
+        let call = ModelCall { request: &request, assignment: &self.assignment };
+        let answer = self.model.call(call, &mut take).await;
+        Heard { answer, text, thoughts }
+    }
+}
+
+/// Asks for one answer.
+async fn ask(model: &RemoteModel) -> Heard {
+    Asking::new(model).hear().await
+}
+
+fn read_file() -> ToolSpec {
+    ToolSpec {
+        name: BuiltinTool::ReadFile.into(),
+        description: "Reads a file.".to_owned(),
+        parameters: json!({
+            "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"],
+        }),
+        effect: Effect::ReadOnly,
+    }
+}
+
+fn reads(id: &str, path: &str) -> Turn {
+    tool_call(id, "read_file", &json!({"path": path}))
+}
+
+fn completes() -> Turn {
+    tool_call("done-1", "complete_task", &json!({"result": "all is well"}))
+}
+
+/// The beginning of an answer, up to its first words; its end never comes.
+fn begun(api: Api) -> Answer {
+    let pieces = match api {
+        Api::Chat => 2,
+        Api::Responses => 5,
+        Api::Anthropic => 4,
+        Api::Gemini => 1,
+    };
+    api.answer(&text([HALF, " and the rest"])).keep(pieces)
+}
+
+/// Whole runs through the runtime, against one server, with transcripts on disk.
+struct Lab {
+    api: Api,
+    server: Arc<ScriptedServer>,
+    model: Arc<RemoteModel>,
+    runtime: Runtime,
+    project: TempDir,
+    home: TempDir,
+}
+
+/// A run that is over.
+#[derive(Debug)]
+struct Finished {
+    result: RunResult,
+    events: Vec<Arc<SubagentActivityEvent>>,
+    /// The run as its transcript makes it.
+    run: Run,
+    /// The transcript as a text.
+    written: String,
+}
+
+impl Lab {
+    fn new(api: Api) -> Self {
+        let server = ScriptedServer::start();
+        let model = model_at(api, &server);
+        Self::with(api, server, model)
+    }
+
+    fn with(api: Api, server: ScriptedServer, model: RemoteModel) -> Self {
+        let (project, home) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let options = Options { secrets: Secrets::new([KEY]), ..Options::default() };
+        let store = TranscriptStore::new(home.path().join("sessions"), options);
+        let runtime = Runtime::new(store, Patience::default());
+        Self { api, server: Arc::new(server), model: Arc::new(model), runtime, project, home }
+    }
+
+    /// Waits until the client has hung up on an answer.
+    async fn hung_up(&self) {
+        self.server_says(|server| server.wait_for_hangup(1)).await;
+    }
+
+    /// Waits for the server, and lets everything else go on meanwhile.
+    async fn server_says(&self, wait: impl FnOnce(&ScriptedServer) + Send + 'static) {
+        let server = Arc::clone(&self.server);
+        tokio::task::spawn_blocking(move || wait(&server)).await.unwrap();
+    }
+
+    /// Answers the next request with that turn.
+    fn turn(&self, turn: &Turn) -> &Self {
+        self.server.answer(self.api.answer(turn));
+        self
+    }
+
+    fn file(&self, name: &str, content: &str) -> &Self {
+        std::fs::write(self.project.path().join(name), content).unwrap();
+        self
+    }
+
+    async fn run(&self) -> Finished {
+        self.run_with(|_| {}).await
+    }
+
+    async fn run_with(&self, change: impl FnOnce(&mut Start)) -> Finished {
+        let mut start = Start {
+            assignment: assignment(),
+            rights: ToolSet::of_host([BuiltinTool::ReadFile.into(), BuiltinTool::GlobFiles.into()]),
+            model: Arc::clone(&self.model) as Arc<dyn Model>,
+            stall: None,
+            root: self.project.path().to_owned(),
+            further_roots: Vec::new(),
+            cancel: CancellationToken::new(),
+        };
+        change(&mut start);
+        let watching = self.runtime.watch();
+        let id = start.assignment.agent_id.clone();
+        let result = self.runtime.run(start).await.unwrap();
+        let transcript = self.runtime.transcripts().load(id.as_str()).unwrap();
+        let written = std::fs::read_to_string(&transcript.path).unwrap();
+        let run = fold(transcript.into_lines()).unwrap();
+        let events = shown(watching).into_iter().filter(|event| event.agent_id == id).collect();
+        Finished { result, events, run, written }
+    }
+}
+
+impl Finished {
+    fn of_type(&self, event_type: EventType) -> Vec<&Map<String, Value>> {
+        let events = self.events.iter().filter(|event| event.event_type == event_type);
+        events.map(|event| &event.data).collect()
+    }
+
+    /// The attempts that were announced, and why.
+    fn retries(&self) -> Vec<(u64, String)> {
+        let retry = |data: &&Map<String, Value>| {
+            (data["attempt"].as_u64().unwrap(), data["reason"].as_str().unwrap().to_owned())
+        };
+        self.of_type(EventType::Retry).iter().map(retry).collect()
+    }
+
+    fn error(&self) -> &str {
+        self.result.error.as_deref().unwrap_or_default()
+    }
+}
+
+fn shown(mut watching: Watching) -> Vec<Arc<SubagentActivityEvent>> {
+    std::iter::from_fn(|| watching.try_recv().ok()).collect()
+}
+
+/// Does the same on all four APIs at once.
+async fn everywhere<F: Future<Output = ()>>(scenario: impl Fn(Api) -> F) {
+    join_all(Api::ALL.map(scenario)).await;
+}
