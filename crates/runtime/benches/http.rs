@@ -1,0 +1,306 @@
+//! What a turn costs beside its HTTP: from the end of an answer to the arrival of the next request, for whole
+//! runs (real tools, real transcripts) and for a bare HTTP client that sends the very same bodies, in one process,
+//! with 1 to 256 of each at once.
+//!
+//! `cargo bench -p attache-runtime --bench http`. Compare the ratios; times depend on the machine.
+
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints and may fail")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use attache_kernel::{
+    definition::Definition,
+    id::{AgentName, SessionId},
+    model_choice::ChosenBy,
+    outcome::{ModelUsed, Status},
+    run::assignment::{
+        Assignment, Environment, Finish, ModelLimits, SessionSource, SubAgentSource,
+    },
+    tool_filter::ToolSet,
+    tool_name::BuiltinTool,
+};
+use attache_runtime::{
+    executor::Patience,
+    model::{
+        http::{HttpClient, Proxies},
+        provider::{InTheClear, Provider, ProviderDescription},
+        remote::RemoteModel,
+        wire::{Traits, WireApi},
+    },
+    runtime::{Runtime, Start, new_run_id},
+    transcripts::{Options, TranscriptStore},
+};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// Turns of a run; all but the last read a file.
+const TURNS: usize = 10;
+
+/// What the server saw of each client.
+#[derive(Default)]
+struct Seen {
+    /// When the last answer to a client ended.
+    ended: BTreeMap<usize, Instant>,
+    /// From the end of an answer to the next request.
+    gaps: Vec<Duration>,
+    /// The bodies of the first client.
+    bodies: Vec<Vec<u8>>,
+}
+
+/// A server that answers like a model that reads files, as fast as it can.
+struct Server {
+    address: SocketAddr,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Server {
+    fn start() -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let shared = Arc::clone(&seen);
+        thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                let seen = Arc::clone(&shared);
+                thread::spawn(move || serve(stream, &seen));
+            }
+        });
+        Self { address, seen }
+    }
+
+    /// Forgets what it saw, and tells it.
+    fn take(&self) -> Seen {
+        std::mem::take(&mut *self.seen.lock().unwrap())
+    }
+}
+
+fn serve(mut stream: TcpStream, seen: &Mutex<Seen>) {
+    stream.set_nodelay(true).unwrap();
+    let mut from = BufReader::new(stream.try_clone().unwrap());
+    loop {
+        let (mut length, mut client) = (0, 0);
+        loop {
+            let mut line = String::new();
+            if from.read_line(&mut line).unwrap_or_default() == 0 {
+                return;
+            }
+            let line = line.trim_end().to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if let Some(value) = line.strip_prefix("x-client:") {
+                client = value.trim().parse().unwrap();
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        from.read_exact(&mut body).unwrap();
+        let arrived = Instant::now();
+        let answered = body.windows(14).filter(|piece| piece == b"\"tool_call_id\"").count();
+        {
+            let mut seen = seen.lock().unwrap();
+            if let Some(ended) = seen.ended.get(&client) {
+                let gap = arrived - *ended;
+                seen.gaps.push(gap);
+            }
+            if client == 0 {
+                seen.bodies.push(body);
+            }
+        }
+        let answer = answer(answered);
+        stream.write_all(answer.as_bytes()).unwrap();
+        let mut seen = seen.lock().unwrap();
+        if answered + 1 < TURNS {
+            seen.ended.insert(client, Instant::now());
+        } else {
+            seen.ended.remove(&client);
+        }
+    }
+}
+
+fn answer(turn: usize) -> String {
+    let (name, arguments) = if turn + 1 < TURNS {
+        ("read_file", format!("{{\\\"path\\\":\\\"file-{turn}.txt\\\"}}"))
+    } else {
+        ("complete_task", "{\\\"result\\\":\\\"done\\\"}".to_owned())
+    };
+    let call = format!(
+        "{{\"index\":0,\"id\":\"call_{turn}\",\"type\":\"function\",\"function\":{{\"name\":\"{name}\",\"arguments\":\"{arguments}\"}}}}"
+    );
+    let events = [
+        format!("{{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{call}]}}}}]}}"),
+        "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}".to_owned(),
+        "{\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":10}}".to_owned(),
+        "[DONE]".to_owned(),
+    ];
+    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+struct World {
+    folder: TempDir,
+    server: Server,
+    http: HttpClient,
+}
+
+impl World {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let project = folder.path().join("project");
+        fs::create_dir(&project).unwrap();
+        for number in 0..TURNS {
+            let line = format!("this is line of file {number}\n");
+            fs::write(project.join(format!("file-{number}.txt")), line.repeat(20)).unwrap();
+        }
+        Self { folder, server: Server::start(), http: HttpClient::new(Proxies::default()) }
+    }
+
+    fn start(&self, client: usize, root: &Path) -> Start {
+        let provider = Provider::new(ProviderDescription {
+            id: "bench".to_owned(),
+            wire_api: WireApi::Chat,
+            base_url: format!("http://{}", self.server.address),
+            key: None,
+            headers: vec![("x-client".to_owned(), client.to_string().into())],
+            query: Vec::new(),
+            in_the_clear: InTheClear::Refused,
+        });
+        let provider = Arc::new(provider.unwrap());
+        let model = RemoteModel::new(provider, &self.http, Traits::default(), None).unwrap();
+        let mut definition = Definition::named(AgentName::new("bench"));
+        definition.prompt_config.system_prompt = Some("You measure.".to_owned());
+        let assignment = Assignment {
+            agent_id: new_run_id(),
+            session_id: SessionId::new("bench"),
+            parent_id: None,
+            resumed_from: None,
+            source: SessionSource::SubAgent(SubAgentSource::of(&definition.agent_type)),
+            depth: 1,
+            definition: Arc::new(definition),
+            finish: Finish::CompleteTask,
+            task: "measure".to_owned(),
+            description: None,
+            inputs: serde_json::Map::new(),
+            environment: Environment::default(),
+            model: ModelUsed {
+                id: "m".to_owned(),
+                provider: "bench".to_owned(),
+                chosen_by: ChosenBy::Call,
+            },
+            model_limits: ModelLimits::default(),
+            tools: Vec::new(),
+            withheld_tools: Vec::new(),
+        };
+        Start {
+            assignment,
+            rights: ToolSet::of_host([BuiltinTool::ReadFile.into()]),
+            model: Arc::new(model),
+            stall: None,
+            root: root.to_owned(),
+            further_roots: Vec::new(),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// So many runs at once, to their goals.
+    async fn runs(&self, count: usize) {
+        let store = TranscriptStore::new(self.folder.path().join("sessions"), Options::default());
+        let runtime = Arc::new(Runtime::new(store, Patience::default()));
+        let root = self.folder.path().join("project");
+        let mut running = tokio::task::JoinSet::new();
+        for client in 0..count {
+            let (runtime, start) = (Arc::clone(&runtime), self.start(client, &root));
+            running.spawn(async move { runtime.run(start).await.unwrap().status });
+        }
+        while let Some(status) = running.join_next().await {
+            assert_eq!(status.unwrap(), Status::Goal);
+        }
+    }
+
+    /// So many bare clients at once, each sending these bodies.
+    async fn bare(&self, count: usize, bodies: &Arc<Vec<Vec<u8>>>) {
+        let address = format!("http://{}/v1/chat/completions", self.server.address);
+        let client = reqwest::Client::builder()
+            .tls_backend_preconfigured(no_tls())
+            .tcp_nodelay(true)
+            .no_proxy()
+            .build()
+            .unwrap();
+        let mut running = tokio::task::JoinSet::new();
+        for number in 0..count {
+            let (client, address, bodies) = (client.clone(), address.clone(), Arc::clone(bodies));
+            running.spawn(async move {
+                for body in bodies.iter() {
+                    let request = client.post(&address).header("x-client", number);
+                    let mut response = request.body(body.clone()).send().await.unwrap();
+                    while response.chunk().await.unwrap().is_some() {}
+                }
+            });
+        }
+        while let Some(done) = running.join_next().await {
+            done.unwrap();
+        }
+    }
+}
+
+fn no_tls() -> rustls::ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth()
+}
+
+fn median(mut gaps: Vec<Duration>) -> Duration {
+    gaps.sort();
+    gaps[gaps.len() / 2]
+}
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let world = World::new();
+    // The first one pays for what is made once.
+    runtime.block_on(world.runs(1));
+    let bodies = Arc::new(world.server.take().bodies);
+    assert_eq!(bodies.len(), TURNS);
+    println!("{TURNS} turns of a file read; the last body has {} bytes", bodies[TURNS - 1].len());
+    println!("agents   ours: gap     a turn   bare: gap     a turn   ratio of gaps, of turns");
+    for count in [1, 4, 16, 64, 256] {
+        let rounds = (64 / count).max(3);
+        let (mut ours, mut bare) = (Vec::new(), Vec::new());
+        let (mut our_time, mut bare_time) = (Duration::ZERO, Duration::ZERO);
+        for _ in 0..rounds {
+            let began = Instant::now();
+            runtime.block_on(world.runs(count));
+            our_time += began.elapsed();
+            ours.extend(world.server.take().gaps);
+            let began = Instant::now();
+            runtime.block_on(world.bare(count, &bodies));
+            bare_time += began.elapsed();
+            bare.extend(world.server.take().gaps);
+        }
+        let turns = u32::try_from(rounds * count * TURNS).unwrap();
+        let (ours, bare) = (median(ours), median(bare));
+        let (our_turn, bare_turn) = (our_time / turns, bare_time / turns);
+        println!(
+            "{count:>6}   {ours:>9.1?}  {our_turn:>9.1?}   {bare:>9.1?}  {bare_turn:>9.1?}   {:.2}, {:.2}",
+            ours.as_secs_f64() / bare.as_secs_f64(),
+            our_turn.as_secs_f64() / bare_turn.as_secs_f64()
+        );
+    }
+}
