@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    event::{activity::EventType, compaction::Compaction},
+    event::{Verdict, activity::EventType, compaction::Compaction},
     outcome::{RecoveredFrom, Status},
     run::{ModelFailure, Stage, prose},
     transcript::{fold, resume},
@@ -210,8 +210,13 @@ fn no_summary_is_asked_for_twice_or_without_need() {
     assert!(!script.summarises());
     script.answers(at(900, step("b"))).returns("b", "text");
     assert!(script.summarises());
-    script.says("Second.");
+    script.says(&"Second. ".repeat(100));
     assert_eq!(script.told().len(), 3);
+    // A thought is recorded and is nothing to sum up.
+    let thought =
+        AssistantPart::Thinking { text: "hm".to_owned(), signature: None, provider_data: None };
+    script.answers(at(900, vec![thought]));
+    assert!(!script.summarises());
 
     // An opening that fills the window cannot be summed up.
     let mut script = Script::begin(with_window(1000));
@@ -246,6 +251,11 @@ fn a_refused_turn_goes_on_after_its_summary() {
     // Calls are no part of a summary: nothing is executed, and nothing is complete.
     let sum = Message::user(prose::summary("Sum."));
     assert_eq!(script.told(), [&opening[..], &[sum], newer].concat());
+    let text = "Not executed: a summary was asked for.".to_owned();
+    let answer = Verdict::Answer { text };
+    assert!(script.events().any(|event| {
+        matches!(event, Event::Replied { verdicts, .. } if *verdicts == [answer.clone(), answer.clone()])
+    }));
     assert_eq!(script.offered().len(), 4);
     script.replies(vec![complete("c", "done")]);
     let outcome = script.outcome();
@@ -307,6 +317,20 @@ fn a_summary_in_time_that_fails_leaves_the_newest_turn_alone() {
     assert!(!script.summarises());
     script.answers(at(900, step("b"))).returns("b", "text").replies(vec![]);
     assert_eq!(turns(&script), [("b".to_owned(), false)]);
+}
+
+#[test]
+fn a_summary_that_is_refused_is_asked_for_again_without_the_newest_results() {
+    let mut script = Script::begin(with_window(2000));
+    script.answers(at(1500, step("a"))).returns("a", &"x".repeat(600));
+    assert!(script.summarises());
+    script.refuses();
+    assert!(script.summarises());
+    assert_eq!(script.results(), results(&[("a", prose::STUB_UNREAD)]));
+    assert_eq!(script.last_said(), prose::SUMMARISE);
+    script.says("Sum.");
+    assert_eq!(script.kinds(), ["requested", "trimmed", "summarised"]);
+    assert_eq!(script.told().len(), 3);
 }
 
 #[test]
