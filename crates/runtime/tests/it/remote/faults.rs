@@ -14,6 +14,7 @@ use attache_kernel::{
         activity::{EventType, SubagentActivityEvent},
     },
     outcome::Status,
+    run::assignment::ModelLimits,
 };
 use attache_runtime::{model::wire::Traits, runtime::Start};
 use attache_testkit::scripted_server::{Answer, Gate, ScriptedServer, Turn, WireApi as Api, text};
@@ -45,9 +46,16 @@ fn nothing_half_received(lab: &Lab, done: &Finished, name: &str) {
 
 /// One thing goes wrong, is told with these words, and goes well the next time.
 async fn heals(api: Api, name: &str, answer: Answer, reason: &str) {
+    heals_within(api, (name, answer, reason), ModelLimits::default()).await;
+}
+
+/// The same, within these limits.
+async fn heals_within(api: Api, fault: (&str, Answer, &str), limits: ModelLimits) {
+    let (name, answer, reason) = fault;
     let lab = Lab::new(api);
     lab.server.answer(answer);
-    let done = lab.turn(&completes()).run().await;
+    lab.turn(&completes());
+    let done = lab.run_with(|start| start.assignment.model_limits = limits).await;
     let retries = done.retries();
     assert_eq!(done.result.status, Status::Goal, "{api:?} {name}: {:?}", done.result);
     assert_eq!(done.result.result, "all is well");
@@ -140,7 +148,7 @@ async fn what_does_not_pass_ends_the_run_in_the_providers_words() {
 async fn an_answer_that_breaks_off_is_asked_for_again() {
     everywhere(|api| async move {
         let mark = "without the mark at its end";
-        let broken = [
+        let unanswered = [
             ("reset before its head", Answer::new().reset(), "did not answer at http://127.0.0.1:"),
             (
                 "closed before its head",
@@ -148,6 +156,9 @@ async fn an_answer_that_breaks_off_is_asked_for_again() {
                 "did not answer at http://127.0.0.1:",
             ),
             ("reset after its head", Answer::new().head().reset(), "lab "),
+        ];
+        // These have begun, and count as answers that broke off.
+        let begun = [
             (
                 "reset in its middle",
                 begun(api).reset(),
@@ -161,7 +172,12 @@ async fn an_answer_that_breaks_off_is_asked_for_again() {
             ("no text", begun(api).chunk(b"data: \xff\xfe\n\n".to_vec()), "an event is not UTF-8"),
             ("an error in its middle", begun(api).chunk(passing_error(api)), "please be patient"),
         ];
-        join_all(broken.map(|(name, answer, reason)| heals(api, name, answer, reason))).await;
+        let limits =
+            ModelLimits { max_retries: 0, max_stream_retries: Some(1), ..ModelLimits::default() };
+        tokio::join!(
+            join_all(unanswered.map(|(name, answer, words)| heals(api, name, answer, words))),
+            join_all(begun.map(|fault| heals_within(api, fault, limits))),
+        );
     })
     .await;
 }
@@ -531,6 +547,22 @@ async fn an_answer_without_end_is_cut_off_before_it_fills_the_memory() {
         // What was on its way, and no more.
         assert!(lab.server.bytes_sent() < 32 << 20, "{api:?}: {}", lab.server.bytes_sent());
         nothing_half_received(&lab, &done, "50 MB");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_end_with_its_answer_holds_nobody_up() {
+    everywhere(|api| async move {
+        let gate = Gate::new();
+        let lab = Lab::new(api);
+        lab.file("a.txt", "a\n");
+        lab.server.answer(api.answer(&reads("a", "a.txt")).wait_for(&gate));
+        lab.server.answer(api.answer(&completes()).wait_for(&gate));
+        let done = lab.run().await;
+        assert_eq!((done.result.status, done.retries()), (Status::Goal, Vec::new()), "{api:?}");
+        assert!(done.result.total_duration_ms < 10_000, "{api:?}: {:?}", done.result);
+        lab.server_says(|server| server.wait_for_hangup(2)).await;
     })
     .await;
 }

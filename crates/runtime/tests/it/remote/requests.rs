@@ -163,6 +163,37 @@ async fn nobody_is_told_what_another_providers_model_thought() {
 }
 
 #[tokio::test]
+async fn what_was_kept_for_another_api_is_not_sent_whatever_it_looks_like() {
+    everywhere(|api| async move {
+        let kept = json!({
+            "api": "elsewhere", "field": "reasoning_content", "reasoning_details": [{"data": "sealed"}],
+            "encrypted_content": "sealed", "redacted": "sealed", "thoughtSignature": "sealed",
+            "phase": "sealed", "local_shell_action": "sealed", "id": true,
+        });
+        for provider_data in [Some(kept), None] {
+            let mut call = ToolCall::new(ToolCallId::new("call_1"), "read_file", "{}");
+            call.provider_data.clone_from(&provider_data);
+            let content = vec![
+                AssistantPart::Thinking {
+                    text: "sealed".to_owned(),
+                    signature: Some("sealed".to_owned()),
+                    provider_data: provider_data.clone(),
+                },
+                AssistantPart::Text { text: "so".to_owned(), provider_data },
+                AssistantPart::ToolCall { call },
+            ];
+            let request = sent(api, Traits::default(), |asking| {
+                asking.messages = vec![Message::user("q"), Message::Assistant { content }];
+            })
+            .await;
+            let body = String::from_utf8(request.body).unwrap();
+            assert!(body.contains("read_file") && !body.contains("sealed"), "{api:?}: {body}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_signed_thought_of_gemini_goes_back_with_its_signature() {
     let server = ScriptedServer::start();
     let parts = json!([
