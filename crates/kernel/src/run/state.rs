@@ -14,12 +14,15 @@ use super::{
 };
 use crate::{
     conversation::Conversation,
-    event::{Event, Verdict, compaction::Compaction},
+    event::{Event, StopReason, Verdict, compaction::Compaction},
     id::ToolCallId,
     message::{Artifact, AssistantPart, Message, ToolResult, text_of},
     outcome::{Ending, RecoveredFrom},
     usage::{Cost, Usage},
 };
+
+/// What is told of a run whose answer was withheld.
+const FILTERED: &str = "the provider's content filter stopped the answer";
 
 /// What the events of a run have made of it so far.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -206,7 +209,7 @@ impl State {
                 self.phase = Phase::Between;
             }
             Event::TurnStarted { grace, .. } => self.start_turn(*grace),
-            Event::Replied { message, verdicts, usage, cost_usd, .. } => {
+            Event::Replied { message, verdicts, stop, usage, cost_usd } => {
                 self.usage.add(usage);
                 self.cost.add(*cost_usd);
                 if let Some(summary) = &mut self.summary {
@@ -215,6 +218,10 @@ impl State {
                 } else {
                     self.fill = Fill::measured(usage.total_tokens());
                     self.take_in_reply(message, verdicts);
+                    // The same words would be stopped again.
+                    if *stop == StopReason::ContentFilter && verdicts.is_empty() {
+                        self.stop = Some(Stop::Failed { message: FILTERED.to_owned() });
+                    }
                 }
             }
             Event::ReplyCutOff { text } => {

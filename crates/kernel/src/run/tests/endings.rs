@@ -42,6 +42,23 @@ fn complete_task_ends_the_run() {
 }
 
 #[test]
+fn an_answer_that_was_filtered_ends_the_run() {
+    let filtered = |content| Reply { stop: StopReason::ContentFilter, ..reply(content) };
+    let mut script = Script::begin(assignment());
+    script.does(|run, now| {
+        run.model_replied(filtered(vec![AssistantPart::text("I was about")]), now)
+    });
+    let ending = script.outcome().ending;
+    assert_eq!((ending.status, ending.partial), (Status::Error, true));
+    assert_eq!(ending.result, "I was about");
+    assert_eq!(ending.error.unwrap(), "the provider's content filter stopped the answer");
+    // A call that came whole is made.
+    let mut script = Script::begin(assignment());
+    script.does(|run, now| run.model_replied(filtered(vec![complete("a", "done")]), now));
+    assert_eq!(script.outcome().ending.status, Status::Goal);
+}
+
+#[test]
 fn nothing_is_taken_in_after_the_end() {
     let mut script = Script::begin(assignment());
     script.replies(vec![complete("a", "x")]);

@@ -497,16 +497,16 @@ async fn a_conversation_that_is_too_long_is_cut_and_sent_again() {
     .await;
 }
 
-/// What happens today: an answer the provider's filter stopped is a turn without calls like any other.
-/// It is to end the run with status `error`, an error that says so, and its text kept as partial.
 #[tokio::test]
-async fn an_answer_that_was_filtered_is_not_the_end() {
+async fn an_answer_that_was_filtered_is_the_end_and_says_so() {
     everywhere(|api| async move {
         let lab = Lab::new(api);
         let filtered = text(["I was about"]).stopping(StopReason::ContentFilter);
-        let done = lab.turn(&filtered).turn(&completes()).run().await;
-        assert_eq!(done.result.status, Status::Goal, "{api:?}: {:?}", done.result);
-        assert_eq!((done.retries(), lab.server.requests().len()), (Vec::new(), 2), "{api:?}");
+        let done = lab.turn(&filtered).run().await;
+        assert_eq!(done.result.status, Status::Error, "{api:?}: {:?}", done.result);
+        assert!(done.result.error.as_ref().unwrap().contains("content filter"), "{api:?}");
+        assert_eq!((done.result.result.as_str(), done.result.partial), ("I was about", true));
+        assert_eq!((done.retries(), lab.server.requests().len()), (Vec::new(), 1), "{api:?}");
         assert!(done.written.contains("content_filter"), "{api:?}");
     })
     .await;
