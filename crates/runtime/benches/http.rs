@@ -1,6 +1,6 @@
 //! What a turn costs beside its HTTP: from the end of an answer to the arrival of the next request, for whole
-//! runs (real tools, real transcripts) and for a bare HTTP client that sends the very same bodies, in one process,
-//! with 1 to 256 of each at once.
+//! runs (real tools, real transcripts), for the model alone, and for a bare HTTP client that sends the very same bodies,
+//! in one process, with 1 to 256 of each at once.
 //!
 //! `cargo bench -p attache-runtime --bench http`. Compare the ratios; times depend on the machine.
 
@@ -18,12 +18,17 @@ use std::{
 };
 
 use attache_kernel::{
+    conversation::Conversation,
     definition::Definition,
     id::{AgentName, SessionId},
+    message::{Message, ToolResult},
     model_choice::ChosenBy,
     outcome::{ModelUsed, Status},
-    run::assignment::{
-        Assignment, Environment, Finish, ModelLimits, SessionSource, SubAgentSource,
+    run::{
+        ModelRequest,
+        assignment::{
+            Assignment, Environment, Finish, ModelLimits, SessionSource, SubAgentSource, ToolSpec,
+        },
     },
     tool_filter::ToolSet,
     tool_name::BuiltinTool,
@@ -31,12 +36,14 @@ use attache_kernel::{
 use attache_runtime::{
     executor::Patience,
     model::{
+        ModelCall,
         http::{HttpClient, Proxies},
         provider::{InTheClear, Provider, ProviderDescription},
         remote::RemoteModel,
         wire::{Traits, WireApi},
     },
     runtime::{Runtime, Start, new_run_id},
+    tool::catalogue::builtin_tools,
     transcripts::{Options, TranscriptStore},
 };
 use tempfile::TempDir;
@@ -144,7 +151,7 @@ fn answer(turn: usize) -> String {
         "{\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":10}}".to_owned(),
         "[DONE]".to_owned(),
     ];
-    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let body = events.map(|event| format!("data: {event}\n\n")).concat();
     format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
@@ -231,6 +238,51 @@ impl World {
         }
     }
 
+    /// So many models at once, asked turn after turn, with no run around them.
+    async fn models(&self, count: usize, results: &Arc<Vec<String>>) {
+        let root = self.folder.path().join("project");
+        let mut asking = tokio::task::JoinSet::new();
+        for client in 0..count {
+            let start = self.start(client, &root);
+            let results = Arc::clone(results);
+            asking.spawn(async move {
+                let tools: Arc<[ToolSpec]> = builtin_tools()
+                    .iter()
+                    .map(|tool| tool.spec().clone())
+                    .filter(|spec| spec.name == BuiltinTool::ReadFile.into())
+                    .collect();
+                let opening = [Message::system("You measure."), Message::user("measure")];
+                let mut messages: Conversation = opening.into_iter().map(Arc::new).collect();
+                for text in results.iter() {
+                    let request = ModelRequest {
+                        messages: messages.clone(),
+                        tools: Arc::clone(&tools),
+                        attempt: 1,
+                        not_before: Duration::ZERO,
+                        deadline: None,
+                    };
+                    let call = ModelCall { request: &request, assignment: &start.assignment };
+                    let reply = start.model.call(call, &mut |_| {}).await.unwrap();
+                    drop(request);
+                    let content = reply.content;
+                    let call_id = content.iter().find_map(|part| Some(part.call()?.id.clone()));
+                    messages.push(Arc::new(Message::Assistant { content }));
+                    let result = ToolResult {
+                        call_id: call_id.unwrap(),
+                        text: text.clone(),
+                        is_error: false,
+                        images: Vec::new(),
+                        artifacts: Vec::new(),
+                    };
+                    messages.push(Arc::new(Message::Tool { results: vec![result] }));
+                }
+            });
+        }
+        while let Some(done) = asking.join_next().await {
+            done.unwrap();
+        }
+    }
+
     /// So many bare clients at once, each sending these bodies.
     async fn bare(&self, count: usize, bodies: &Arc<Vec<Vec<u8>>>) {
         let address = format!("http://{}/v1/chat/completions", self.server.address);
@@ -279,28 +331,40 @@ fn main() {
     let bodies = Arc::new(world.server.take().bodies);
     assert_eq!(bodies.len(), TURNS);
     println!("{TURNS} turns of a file read; the last body has {} bytes", bodies[TURNS - 1].len());
-    println!("agents   ours: gap     a turn   bare: gap     a turn   ratio of gaps, of turns");
+    let results: Vec<String> = (0..TURNS).map(|_| "x".repeat(600)).collect();
+    let results = Arc::new(results);
+    println!(
+        "         a whole run            the model alone        a bare client          ratios to bare"
+    );
+    println!(
+        "agents   gap        a turn      gap        a turn      gap        a turn      run: gap, turn   model: gap, turn"
+    );
     for count in [1, 4, 16, 64, 256] {
         let rounds = (64 / count).max(3);
-        let (mut ours, mut bare) = (Vec::new(), Vec::new());
-        let (mut our_time, mut bare_time) = (Duration::ZERO, Duration::ZERO);
+        let mut times = [Duration::ZERO; 3];
+        let mut gaps = [const { Vec::new() }; 3];
         for _ in 0..rounds {
-            let began = Instant::now();
-            runtime.block_on(world.runs(count));
-            our_time += began.elapsed();
-            ours.extend(world.server.take().gaps);
-            let began = Instant::now();
-            runtime.block_on(world.bare(count, &bodies));
-            bare_time += began.elapsed();
-            bare.extend(world.server.take().gaps);
+            for (kind, (time, gaps)) in times.iter_mut().zip(&mut gaps).enumerate() {
+                let began = Instant::now();
+                match kind {
+                    0 => runtime.block_on(world.runs(count)),
+                    1 => runtime.block_on(world.models(count, &results)),
+                    _ => runtime.block_on(world.bare(count, &bodies)),
+                }
+                *time += began.elapsed();
+                gaps.extend(world.server.take().gaps);
+            }
         }
         let turns = u32::try_from(rounds * count * TURNS).unwrap();
-        let (ours, bare) = (median(ours), median(bare));
-        let (our_turn, bare_turn) = (our_time / turns, bare_time / turns);
+        let [run, model, bare] = times.map(|time| time / turns);
+        let [run_gap, model_gap, bare_gap] = gaps.map(median);
+        let ratio = |one: Duration, other: Duration| one.as_secs_f64() / other.as_secs_f64();
         println!(
-            "{count:>6}   {ours:>9.1?}  {our_turn:>9.1?}   {bare:>9.1?}  {bare_turn:>9.1?}   {:.2}, {:.2}",
-            ours.as_secs_f64() / bare.as_secs_f64(),
-            our_turn.as_secs_f64() / bare_turn.as_secs_f64()
+            "{count:>6}   {run_gap:<9.1?}  {run:<9.1?}   {model_gap:<9.1?}  {model:<9.1?}   {bare_gap:<9.1?}  {bare:<9.1?}   {:.2}, {:.2}       {:.2}, {:.2}",
+            ratio(run_gap, bare_gap),
+            ratio(run, bare),
+            ratio(model_gap, bare_gap),
+            ratio(model, bare),
         );
     }
 }

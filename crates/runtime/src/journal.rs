@@ -13,8 +13,8 @@ pub use self::local::LocalJournal;
 
 /// Takes the entries of one run, in order.
 pub trait Journal: fmt::Debug + Send {
-    /// Writes an entry. When this returns, the entry survives the end of this process.
-    fn append<'a>(&'a mut self, entry: &'a Entry) -> Appending<'a>;
+    /// Writes entries, all of them or none. When this returns, they survive the end of this process.
+    fn append<'a>(&'a mut self, entries: &'a [Entry]) -> Appending<'a>;
 
     /// A turn has ended, or the run: a good moment to make what was written survive the machine.
     fn turn_ended(&mut self) -> Appending<'_>;

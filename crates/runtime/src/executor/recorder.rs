@@ -22,20 +22,29 @@ impl Recorder {
         Self { journal, events, next_seq }
     }
 
-    /// Writes the events down, then shows them, one by one.
+    /// Writes the events down, all at once, then shows them.
     pub(super) async fn record(
         &mut self,
         run: &Run,
         events: Vec<Event>,
         now: Duration,
     ) -> Result<(), JournalError> {
-        for event in events {
-            let turn_ended = matches!(event, Event::TurnCompleted { .. } | Event::Ended { .. });
-            let entry = Entry::new(self.number(), timestamp(), now, event);
-            self.journal.append(&entry).await?;
-            if turn_ended {
-                self.journal.turn_ended().await?;
-            }
+        if events.is_empty() {
+            return Ok(());
+        }
+        let ts = timestamp();
+        let entries: Vec<Entry> = events
+            .into_iter()
+            .map(|event| Entry::new(self.number(), ts.clone(), now, event))
+            .collect();
+        self.journal.append(&entries).await?;
+        let ends_a_turn = |entry: &Entry| {
+            matches!(entry.event, Event::TurnCompleted { .. } | Event::Ended { .. })
+        };
+        if entries.iter().any(ends_a_turn) {
+            self.journal.turn_ended().await?;
+        }
+        for entry in entries {
             if let Some(activity) = run.activity(&entry.event, entry.seq, entry.ts.as_str()) {
                 self.events.publish(activity);
             }

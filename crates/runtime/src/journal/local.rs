@@ -1,5 +1,6 @@
 //! A journal on this machine: a transcript file, synced beside the run.
 
+use attache_kernel::transcript::Entry;
 use tokio::task::JoinHandle;
 
 use super::{Appending, Journal, JournalError};
@@ -21,9 +22,9 @@ impl LocalJournal {
 }
 
 impl Journal for LocalJournal {
-    fn append<'a>(&'a mut self, entry: &'a attache_kernel::transcript::Entry) -> Appending<'a> {
-        // A line into the page cache is no wait; what waits for the disk is below.
-        let written = self.transcript.append(entry);
+    fn append<'a>(&'a mut self, entries: &'a [Entry]) -> Appending<'a> {
+        // Lines into the page cache are no wait; what waits for the disk is below.
+        let written = self.transcript.append_all(entries);
         Box::pin(std::future::ready(written.map_err(|error| JournalError(Box::new(error)))))
     }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 /// How many bytes are looked at.
-const SNIFFED: u64 = 8 * 1024;
+const SNIFFED: usize = 8 * 1024;
 
 /// Formats that have certain bytes at a certain place.
 const MAGIC: &[(usize, &[u8], Content)] = &[
@@ -89,8 +89,9 @@ impl fmt::Display for Content {
 
 /// Looks at the beginning of a file; afterwards the file stands somewhere after it.
 pub(super) fn sniff(file: &mut File) -> io::Result<Content> {
-    let mut head = Vec::new();
-    file.take(SNIFFED).read_to_end(&mut head)?;
+    // All of it at once, and room to see that there is no more.
+    let mut head = Vec::with_capacity(SNIFFED + 1);
+    file.take(SNIFFED as u64).read_to_end(&mut head)?;
     Ok(kind_of(&head))
 }
 

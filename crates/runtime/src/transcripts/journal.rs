@@ -1,6 +1,6 @@
 //! The journal: the one writer of a transcript.
 //!
-//! A line goes to the system in one piece, its end included, before anybody hears of it; so whatever
+//! Lines go to the system in one piece, their ends included, before anybody hears of them; so whatever
 //! ends the process leaves whole lines and at most one unfinished one, which is cut off later.
 
 use std::{
@@ -57,7 +57,7 @@ impl Journal {
         header: &Header,
     ) -> Result<Self, TranscriptError> {
         let mut journal = Self::go_on(file, path, options, 0);
-        journal.write_line(&BorrowedLine::Header(header))?;
+        journal.write_lines(&[BorrowedLine::Header(header)])?;
         if journal.options.durability == Durability::Machine {
             journal.sync()?;
         }
@@ -76,12 +76,20 @@ impl Journal {
     ///
     /// After an error the transcript is as it was before, and the same entry may be tried again.
     pub fn append(&mut self, entry: &Entry) -> Result<(), TranscriptError> {
-        if !entry.event.is_recorded() {
+        self.append_all(std::slice::from_ref(entry))
+    }
+
+    /// Writes entries as [`Journal::append`] does, in one piece: all of them or none.
+    pub fn append_all(&mut self, entries: &[Entry]) -> Result<(), TranscriptError> {
+        let recorded = entries.iter().filter(|entry| entry.event.is_recorded());
+        let lines: Vec<_> = recorded.map(BorrowedLine::Event).collect();
+        if lines.is_empty() {
             return Ok(());
         }
-        self.write_line(&BorrowedLine::Event(entry))?;
+        self.write_lines(&lines)?;
+        let ends_a_turn = entries.iter().any(|entry| ends_a_turn(&entry.event));
         match self.options.durability {
-            Durability::Machine if ends_a_turn(&entry.event) => self.sync(),
+            Durability::Machine if ends_a_turn => self.sync(),
             Durability::Machine | Durability::Process => Ok(()),
         }
     }
@@ -108,22 +116,14 @@ impl Journal {
         path.with_file_name(names::artifacts_name(&id))
     }
 
-    fn write_line(&mut self, line: &BorrowedLine<'_>) -> Result<(), TranscriptError> {
+    fn write_lines(&mut self, lines: &[BorrowedLine<'_>]) -> Result<(), TranscriptError> {
         if self.halted {
             return Err(TranscriptError::Halted { path: self.path().to_path_buf() });
         }
         self.buffer.clear();
-        serde_json::to_writer(&mut self.buffer, line).map_err(|source| TranscriptError::Line {
-            path: self.on_disk.path.to_path_buf(),
-            source,
-        })?;
-        let masked = self.options.secrets.mask_line(&self.buffer).map_err(|_unmaskable| {
-            TranscriptError::Unmaskable { path: self.on_disk.path.to_path_buf() }
-        })?;
-        if let Some(masked) = masked {
-            self.buffer = masked.into_bytes();
+        for line in lines {
+            self.add_line(line)?;
         }
-        self.buffer.push(b'\n');
         let written = write_whole(&self.on_disk.file, &self.buffer);
         match written {
             Ok(()) => self.whole += self.buffer.len() as u64,
@@ -135,6 +135,25 @@ impl Journal {
             self.buffer = Vec::new();
         }
         written.map_err(|source| TranscriptError::write(self.path(), source))
+    }
+}
+
+impl Journal {
+    fn add_line(&mut self, line: &BorrowedLine<'_>) -> Result<(), TranscriptError> {
+        let path = || self.on_disk.path.to_path_buf();
+        let start = self.buffer.len();
+        serde_json::to_writer(&mut self.buffer, line)
+            .map_err(|source| TranscriptError::Line { path: path(), source })?;
+        let written = self.buffer.get(start..).unwrap_or_default();
+        let masked = self.options.secrets.mask_line(written);
+        if let Some(masked) =
+            masked.map_err(|_unmaskable| TranscriptError::Unmaskable { path: path() })?
+        {
+            self.buffer.truncate(start);
+            self.buffer.extend_from_slice(masked.as_bytes());
+        }
+        self.buffer.push(b'\n');
+        Ok(())
     }
 }
 
@@ -159,7 +178,7 @@ impl Syncer {
     }
 }
 
-/// One call for the whole line. If the system takes only a part of it, it is asked once more: either
+/// One call for the whole of it. If the system takes only a part of it, it is asked once more: either
 /// it takes the rest or it says why not.
 fn write_whole(mut file: &File, line: &[u8]) -> io::Result<()> {
     file.write_all(line)

@@ -55,12 +55,12 @@ struct Kept {
 }
 
 impl Journal for Kept {
-    fn append<'a>(&'a mut self, entry: &'a Entry) -> Appending<'a> {
+    fn append<'a>(&'a mut self, new: &'a [Entry]) -> Appending<'a> {
         let mut entries = self.entries.lock().unwrap();
-        let written = if self.full_after.is_some_and(|most| entries.len() >= most) {
+        let written = if self.full_after.is_some_and(|most| entries.len() + new.len() > most) {
             Err(JournalError("no space left".into()))
         } else {
-            entries.push(entry.clone());
+            entries.extend_from_slice(new);
             Ok(())
         };
         Box::pin(std::future::ready(written))
