@@ -288,6 +288,14 @@ impl Finished {
         events.map(|event| &event.data).collect()
     }
 
+    /// What was shown, in order, but for pieces of messages.
+    fn story(&self) -> Vec<EventType> {
+        let types = self.events.iter().map(|event| event.event_type);
+        types
+            .filter(|kind| !matches!(kind, EventType::TextChunk | EventType::ThoughtChunk))
+            .collect()
+    }
+
     /// The attempts that were announced, and why.
     fn retries(&self) -> Vec<(u64, String)> {
         let retry = |data: &&Map<String, Value>| {

@@ -79,7 +79,8 @@ fn no_debug_text_has_the_key() {
         let provider = Arc::new(Provider::new(description.clone()).unwrap());
         let model = model_of(description.clone(), Traits::default(), None);
         let http = HttpClient::default();
-        let shown = format!("{description:?} {provider:?} {model:?} {http:?}");
+        let runtime = Lab::new(api).runtime;
+        let shown = format!("{description:?} {provider:?} {model:?} {http:?} {runtime:?}");
         assert!(!shown.contains(KEY) && !shown.contains("0123456789"), "{shown}");
         assert!(shown.contains("127.0.0.1:9"), "{shown}");
     }
