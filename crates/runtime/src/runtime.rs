@@ -2,7 +2,7 @@
 //!
 //! Every run it begins is awaited by its caller; dropping that future ends the run and all it holds.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use attache_kernel::{
     event::Event,
@@ -163,7 +163,21 @@ impl Runtime {
         .await?;
         let surroundings =
             Surroundings { transcript: Some(transcript), descendants: Descendants::default() };
-        Ok(outcome.into_result(&run.assignment().result_of(), surroundings))
+        Ok(self.masked(outcome.into_result(&run.assignment().result_of(), surroundings)))
+    }
+
+    /// A result without the keys that are in no other place either.
+    fn masked(&self, mut result: RunResult) -> RunResult {
+        let secrets = self.transcripts.secrets();
+        let mask = |text: &mut String| {
+            if let Cow::Owned(masked) = secrets.mask(text) {
+                *text = masked;
+            }
+        };
+        mask(&mut result.result);
+        result.error.iter_mut().for_each(mask);
+        result.output = result.output.map(|output| secrets.mask_json(output));
+        result
     }
 }
 

@@ -33,6 +33,7 @@ use crate::{
         progress::Progress,
         stream,
     },
+    settings::SubagentSettings,
     setup::{OutputFormat, Setup, lookup_failure},
     transcripts,
 };
@@ -139,7 +140,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         None => fresh(args, setup)?,
     };
     let definition = Arc::make_mut(&mut plan.start.assignment.definition);
-    limit(definition, args);
+    limit(definition, args, &setup.settings.subagents);
     let format = match (args.output_format, setup.format) {
         (Some(format), _) => format,
         (None, OutputFormat::Json) => RunFormat::Json,
@@ -298,7 +299,15 @@ fn definition_of(record: &Record) -> Result<&Definition, Failure> {
     })
 }
 
-fn limit(definition: &mut Definition, args: &RunArgs) {
+/// What the command line says of the limits, and what the settings allow a whole tree: this run is its root.
+fn limit(definition: &mut Definition, args: &RunArgs, settings: &SubagentSettings) {
+    let limits = &mut definition.run_config;
+    if let Some(most) = settings.max_tree_tokens {
+        limits.max_tokens = Some(limits.max_tokens.map_or(most, |own| own.min(most)));
+    }
+    if let Some(most) = settings.max_tree_cost_usd {
+        limits.max_cost_usd = Some(limits.max_cost_usd.map_or(most, |own| own.min(most)));
+    }
     if let Some(turns) = args.max_turns {
         definition.run_config.max_turns = turns;
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use attache_kernel::usage::Usage;
 use attache_testkit::{
     project::{Ran, TestProject},
-    scripted_server::{Answer, ScriptedServer, Turn, WireApi, text, tool_call},
+    scripted_server::{Answer, Gate, ScriptedServer, Turn, WireApi, text, tool_call},
 };
 use serde_json::{Value, json};
 
@@ -269,6 +269,7 @@ fn no_file_of_a_run_holds_the_key() {
         let ran =
             project.run(&["run", "Explore", "read keys.txt", "--output-format", "stream-json"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{ran:?}");
         let mut written = BTreeSet::new();
         files(&project.home(), &mut written);
         assert!(written.iter().any(|path| path.ends_with(".jsonl")), "{written:?}");
@@ -404,4 +405,79 @@ fn a_stored_key_is_sent_where_it_was_stored_for_and_nowhere_else() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("LAB_KEY"), "{ran:?}");
     assert_eq!(other.requests().len(), 0);
+}
+
+#[test]
+fn a_budget_of_the_whole_tree_holds_for_a_run() {
+    let api = WireApi::Chat;
+    let server = ScriptedServer::start();
+    server.answer(api.answer(&looks(1500)));
+    server.answer(api.answer(&completes("what I have")));
+    let project = lab(&server, api, "[subagents]\nmax_tree_tokens = 1000\n");
+    let result = object(&project.run(&["run", "Explore", "x", "--json", "-q"]));
+    assert_eq!(result["recovered_from"], "budget", "{result}");
+}
+
+#[test]
+fn a_silent_stream_is_called_again_after_the_providers_own_limit() {
+    let api = WireApi::Anthropic;
+    let server = ScriptedServer::start();
+    let gate = Gate::new();
+    server.answer(api.answer(&text(["I think"])).gated(&gate, 2));
+    server.answer(api.answer(&completes("done")));
+    let project = lab(&server, api, "");
+    let silence = "model_providers.lab.stream_idle_timeout_ms=1500";
+    let ran = project.run(&[
+        "run",
+        "Explore",
+        "x",
+        "--output-format",
+        "stream-json",
+        "-q",
+        "-c",
+        silence,
+    ]);
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let retry = lines.iter().find(|line| line["event_type"] == "RETRY").unwrap();
+    assert!(retry["data"]["reason"].as_str().unwrap().contains("sent nothing"), "{retry}");
+    assert_eq!(lines.last().unwrap()["status"], "goal");
+    server.wait_for_hangup(1);
+}
+
+#[test]
+fn proxies_are_used_but_not_on_this_machine() {
+    let api = WireApi::Chat;
+    let proxy = ScriptedServer::start();
+    proxy.always(api.answer(&completes("through the proxy")));
+    let settings = |base_url: &str| {
+        format!(
+            "model = \"m\"\nmodel_provider = \"lab\"\n[model_providers.lab]\nbase_url = \"{base_url}\"\n\
+             wire_api = \"chat\"\nrequest_max_retries = 0\n"
+        )
+    };
+    let run =
+        |project: &TestProject| object(&project.run(&["run", "Explore", "x", "--json", "-q"]));
+    let there = project().with_env("HTTP_PROXY", &proxy.base_url());
+    there.file("~/.attache/config.toml", settings("http://llm.invalid:81"));
+    assert_eq!(run(&there)["result"], "through the proxy");
+    let request = proxy.wait_for_request(1);
+    assert_eq!(request.path, "http://llm.invalid:81/v1/chat/completions");
+    let excepted = there.with_env("NO_PROXY", "other.example,llm.invalid");
+    let result = run(&excepted);
+    assert_eq!(result["status"], "error", "{result}");
+    assert!(result["error"].as_str().unwrap().contains("http://llm.invalid:81"), "{result}");
+    let here = project()
+        .with_env("http_proxy", "http://127.0.0.1:9")
+        .with_env("ALL_PROXY", "http://127.0.0.1:9");
+    let server = ScriptedServer::start();
+    server.always(api.answer(&completes("directly")));
+    here.file("~/.attache/config.toml", settings(&server.base_url()));
+    assert_eq!(run(&here)["result"], "directly");
+    assert_eq!(proxy.requests().len(), 1);
+    let bad = project().with_env("HTTPS_PROXY", "http://");
+    bad.file("~/.attache/config.toml", settings("https://llm.invalid"));
+    let ran = bad.run(&["run", "Explore", "x"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("HTTPS_PROXY"), "{ran:?}");
 }

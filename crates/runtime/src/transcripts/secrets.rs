@@ -52,6 +52,11 @@ impl Secrets {
         masked
     }
 
+    /// A value without them.
+    pub(crate) fn mask_json(&self, value: Value) -> Value {
+        self.mask_value(value, Words::Masked)
+    }
+
     /// The line without them; none if it holds none, an error if no line would be left.
     pub(super) fn mask_line(&self, line: &[u8]) -> Result<Option<String>, Unmaskable> {
         if !self.spellings.iter().any(|spelling| spelling.find(line).is_some()) {
