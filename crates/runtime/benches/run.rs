@@ -34,7 +34,7 @@ use attache_runtime::{
     artifacts::Artifacts,
     events::Publisher,
     executor::{Execution, Patience, drive},
-    journal::{Appending, Journal, LocalJournal},
+    journal::{Appending, DiskQueue, Journal, LocalJournal},
     model::{Chunks, Model, ModelCall, ModelFuture},
     tool::{Tool, ToolContext, ToolFuture, ToolOutput},
     transcripts::{Options, TranscriptStore},
@@ -157,7 +157,7 @@ impl World {
         let journal: Box<dyn Journal> = if on_disk {
             let store =
                 TranscriptStore::new(self.folder.path().join("sessions"), Options::default());
-            Box::new(LocalJournal::new(store.create(&header).unwrap()))
+            Box::new(LocalJournal::new(store.create(&header).unwrap(), DiskQueue::default()))
         } else {
             Box::new(Nowhere)
         };

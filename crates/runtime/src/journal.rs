@@ -9,7 +9,7 @@ use std::{fmt, pin::Pin};
 
 use attache_kernel::transcript::Entry;
 
-pub use self::local::LocalJournal;
+pub use self::local::{DiskQueue, LocalJournal};
 
 /// Takes the entries of one run, in order.
 pub trait Journal: fmt::Debug + Send {

@@ -24,7 +24,7 @@ use crate::{
     artifacts::Artifacts,
     events::{Publisher, Watching},
     executor::{Execution, Patience, drive},
-    journal::{JournalError, LocalJournal},
+    journal::{DiskQueue, JournalError, LocalJournal},
     model::Model,
     tool::{Tool, ToolContext, catalogue::builtin_tools},
     transcripts::{TranscriptError, TranscriptStore},
@@ -38,6 +38,7 @@ pub struct Runtime {
     transcripts: TranscriptStore,
     events: Publisher,
     patience: Patience,
+    disk: DiskQueue,
 }
 
 /// What it takes to begin a run.
@@ -82,7 +83,7 @@ impl Runtime {
         let tools = builtin_tools();
         let tools = tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
         let events = Publisher::masking(transcripts.secrets().clone());
-        Self { tools, transcripts, events, patience }
+        Self { tools, transcripts, events, patience, disk: DiskQueue::default() }
     }
 
     /// The events of all runs from now on.
@@ -153,7 +154,7 @@ impl Runtime {
                     Artifacts::new(artifacts).masking(self.transcripts.secrets().clone()),
                 ),
             },
-            journal: Box::new(LocalJournal::new(journal)),
+            journal: Box::new(LocalJournal::new(journal, self.disk.clone())),
             events: self.events.clone(),
             patience: Patience {
                 stall: start.stall.unwrap_or(self.patience.stall),

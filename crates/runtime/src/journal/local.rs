@@ -1,23 +1,52 @@
 //! A journal on this machine: a transcript file, synced beside the run.
+//!
+//! Every turn's end is brought onto the disk soon after it, the last one included. One sync a file is
+//! under way at a time, and few in all: a slow disk is asked for the last state, not for every one.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
+};
 
 use attache_kernel::transcript::Entry;
-use tokio::task::JoinHandle;
+use tokio::{sync::Semaphore, task::JoinHandle};
 
 use super::{Appending, Journal, JournalError};
-use crate::transcripts;
+use crate::transcripts::{self, Syncer};
+
+/// So many syncs are under way at once; more only get into each other's way.
+const AT_ONCE: usize = 2;
+
+/// Nothing is under way.
+const IDLE: u8 = 0;
+/// A sync is under way.
+const SYNCING: u8 = 1;
+/// One is, and more was written since it began.
+const AGAIN: u8 = 2;
+
+/// The journals of one process wait here for their disk. A copy is the same queue.
+#[derive(Debug, Clone)]
+pub struct DiskQueue(Arc<Semaphore>);
+
+impl Default for DiskQueue {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(AT_ONCE)))
+    }
+}
 
 /// Writes a transcript, and brings it onto the disk at the end of each turn without waiting for it.
 #[derive(Debug)]
 pub struct LocalJournal {
     transcript: transcripts::Journal,
-    /// One sync at a time: a slow disk is asked for the last state, not for every one.
+    queue: DiskQueue,
+    state: Arc<AtomicU8>,
     syncing: Option<JoinHandle<()>>,
 }
 
 impl LocalJournal {
     /// A journal into that transcript.
-    pub fn new(transcript: transcripts::Journal) -> Self {
-        Self { transcript, syncing: None }
+    pub fn new(transcript: transcripts::Journal, queue: DiskQueue) -> Self {
+        Self { transcript, queue, state: Arc::new(AtomicU8::new(IDLE)), syncing: None }
     }
 }
 
@@ -29,14 +58,33 @@ impl Journal for LocalJournal {
     }
 
     fn turn_ended(&mut self) -> Appending<'_> {
-        if self.syncing.as_ref().is_none_or(JoinHandle::is_finished) {
+        let next = |state| Some(if state == IDLE { SYNCING } else { AGAIN });
+        let before = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
+        if before == Ok(IDLE) {
             let syncer = self.transcript.syncer();
-            self.syncing = Some(tokio::task::spawn_blocking(move || {
-                // The entries survive this process in any case; a disk that cannot sync will say so
-                // when it is written to.
-                syncer.sync().unwrap_or_default();
-            }));
+            let (queue, state) = (self.queue.clone(), Arc::clone(&self.state));
+            self.syncing = Some(tokio::spawn(sync_until_idle(syncer, queue, state)));
         }
         Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+async fn sync_until_idle(syncer: Syncer, queue: DiskQueue, state: Arc<AtomicU8>) {
+    loop {
+        let place = queue.0.acquire().await;
+        // Whatever is written from here on wants another round.
+        state.store(SYNCING, Ordering::Release);
+        let syncer = syncer.clone();
+        let synced = tokio::task::spawn_blocking(move || {
+            // The entries survive this process in any case; a disk that cannot sync will say so when it
+            // is written to.
+            syncer.sync().unwrap_or_default();
+        });
+        let done = synced.await;
+        drop(place);
+        let idle = state.compare_exchange(SYNCING, IDLE, Ordering::AcqRel, Ordering::Acquire);
+        if idle.is_ok() || done.is_err() {
+            return;
+        }
     }
 }

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Longer than that nobody waits for a word.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Asks the model a bare run would use for one word.
 pub(super) fn check(setup: &Setup) -> Result<Check, Failure> {
@@ -38,11 +38,8 @@ pub(super) fn check(setup: &Setup) -> Result<Check, Failure> {
     if parent.provider == "offline" {
         return Ok(Check::ok("online", "nothing to try: `offline` needs no network"));
     }
-    let choice = ModelChoice {
-        model: parent.model.clone(),
-        provider: parent.provider.clone(),
-        chosen_by: ChosenBy::Parent,
-    };
+    let choice =
+        ModelChoice { model: parent.model, provider: parent.provider, chosen_by: ChosenBy::Parent };
     let definition = Arc::new(asking_for_little(setup, &choice));
     let asker = Asker { definition: &definition, trust: Trust::Trusted };
     let connection = match connection::connect(&choice, asker, setup) {
