@@ -361,7 +361,7 @@ fn report(
             }
         }
     }
-    if result.status != Status::Goal {
+    if result.status != Status::Goal && !setup.quiet {
         print::aside(&format!("resume with: attache run --resume {}", result.agent_id));
     }
     Ok(match result.status {
