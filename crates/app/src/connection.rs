@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use attache_kernel::{
     definition::{Definition, Scope, Trust},
     model_catalogue,
-    model_choice::{ChosenBy, ModelChoice},
+    model_choice::{ChosenBy, ModelChoice, Reached},
     outcome::ModelUsed,
     price::Price,
     run::assignment::ModelLimits,
@@ -72,6 +72,13 @@ pub(crate) fn connect(
     if choice.provider != "offline" {
         return remote(choice, asker, setup);
     }
+    let nobody_chose = choice.chosen_by == ChosenBy::Parent
+        && setup.settings.model.is_none()
+        && setup.settings.model_provider.is_none();
+    if nobody_chose && let Some(why) = setup.useless_key(None) {
+        return Err(Failure::usage(format!("a stored key cannot be used: {why}"))
+            .hint("mend that, log in again, or use --model offline"));
+    }
     if choice.model == "offline" {
         if choice.chosen_by == ChosenBy::Parent && !setup.quiet {
             print::aside(
@@ -112,7 +119,7 @@ fn remote(choice: &ModelChoice, asker: Asker<'_>, setup: &Setup) -> Result<Conne
     let endpoint = endpoint(asker, setup);
     let known =
         setup.provider_at(&choice.provider, endpoint).ok_or_else(|| unknown(choice, setup))?;
-    if choice.model == choice.provider {
+    if choice.model == choice.provider || choice.model.trim().is_empty() {
         return Err(Failure::usage(format!("no model is named for the provider `{}`", known.id))
             .hint("set `model` in the settings, or use --model"));
     }
@@ -120,26 +127,30 @@ fn remote(choice: &ModelChoice, asker: Asker<'_>, setup: &Setup) -> Result<Conne
         Failure::usage(format!("the provider `{}` has no address", known.id))
             .hint(format!("set model_providers.{}.base_url", known.id))
     })?;
-    if let Some(variable) = known.missing_key() {
+    if known.env_key_is_no_name {
         return Err(Failure::usage(format!(
-            "the provider `{}` needs a key in {variable}",
+            "model_providers.{}.env_key is not the name of a variable",
             known.id
         ))
-        .hint(format!(
+        .hint("it names the variable that holds the key; the key itself does not belong there"));
+    }
+    if let Some(variable) = known.missing_key() {
+        let failure =
+            Failure::usage(format!("the provider `{}` needs a key in {variable}", known.id));
+        let failure = match setup.useless_key(Some(&known.id)) {
+            Some(why) => failure.hint(why),
+            None => failure,
+        };
+        return Err(failure.hint(format!(
             "set {variable}, run `attache login {}`, or use --model offline",
             known.id
         )));
     }
-    if let Some(variable) = &known.missing_header {
-        return Err(Failure::usage(format!(
-            "the provider `{}` needs a header from {variable}",
-            known.id
-        ))
-        .hint(format!("set {variable}")));
-    }
     let provider = Provider::new(description).map_err(|error| refused(&error, &known))?;
     let facts = model_catalogue::find(&choice.model);
-    let at_home = model_catalogue::home_of(&choice.model) == Some(known.id.as_str());
+    let at_home = model_catalogue::home_of(&choice.model) == Some(known.id.as_str())
+        && setup.reached(&known.id) == Reached::AtHome
+        && endpoint.is_none();
     let openai = known.id == "openai"
         || known.base_url.as_deref().is_some_and(|url| url.contains("openai.com"));
     let traits = Traits {
@@ -148,6 +159,14 @@ fn remote(choice: &ModelChoice, asker: Asker<'_>, setup: &Setup) -> Result<Conne
         openai,
     };
     let price = price(&choice.model, at_home, setup);
+    let capped = asker.definition.run_config.max_cost_usd.is_some()
+        || setup.settings.subagents.max_tree_cost_usd.is_some();
+    if price.is_none() && capped && !setup.quiet {
+        print::aside(&format!(
+            "notice: no price is known for `{model}`: its cost cannot be capped (set [model_prices.\"{model}\"])",
+            model = choice.model
+        ));
+    }
     let model = RemoteModel::new(Arc::new(provider), &setup.http, traits, price)
         .map_err(|error| Failure::usage("the provider cannot be called").because(&error))?;
     model.check(&asker.definition.model_config).map_err(|error| {

@@ -17,7 +17,7 @@ use attache_kernel::{
     registry::{Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
 };
 use attache_runtime::{
-    credentials::Credentials,
+    credentials::{Credentials, CredentialsError},
     discovery::{Discovery, DiscoveryMode, Places, content_hash},
     model::http::HttpClient,
     trust::{TrustError, TrustStore},
@@ -52,8 +52,8 @@ pub(crate) struct Setup {
     pub(crate) format: OutputFormat,
     /// The connections all models share.
     pub(crate) http: HttpClient,
-    /// The keys that were stored; none if they cannot be used.
-    pub(crate) stored_keys: Option<Credentials>,
+    /// The keys that were stored, or why they cannot be used.
+    pub(crate) stored_keys: Result<Credentials, CredentialsError>,
     /// Whether nothing is to be said beside the result.
     pub(crate) quiet: bool,
     /// Whether a base was given for relative paths.
@@ -112,16 +112,13 @@ impl Setup {
             }
         }
         let http = HttpClient::new(providers::proxies(&environment));
-        let stored_keys = match Credentials::load(&attache_home) {
-            Ok(keys) => Some(keys),
-            Err(error) => {
-                if !globals.quiet {
-                    let notice = paint(Tone::Warning, "notice:");
-                    print::aside(&format!("{notice} stored keys are not used: {error}"));
-                }
-                None
-            }
-        };
+        let stored_keys = Credentials::load(&attache_home);
+        if let Err(error) = stored_keys.as_ref()
+            && !globals.quiet
+        {
+            let notice = paint(Tone::Warning, "notice:");
+            print::aside(&format!("{notice} stored keys are not used: {error} ({})", error.hint()));
+        }
         Ok(Self {
             http,
             stored_keys,

@@ -88,11 +88,17 @@ pub enum Event {
         delay_ms: u64,
         /// What went wrong.
         reason: String,
+        /// Whether an answer had begun: nobody knows what it cost.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answer_lost: bool,
     },
     /// The model could not be called, and will not be again.
     Failed {
         /// What the provider said.
         message: String,
+        /// Whether an answer had begun: nobody knows what it cost.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answer_lost: bool,
     },
     /// A call went to its tool.
     ToolStarted {

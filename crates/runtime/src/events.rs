@@ -32,6 +32,11 @@ impl Publisher {
         receiver
     }
 
+    /// How much of the end of a text may be the beginning of a key, and must not be shown yet.
+    pub(crate) fn held_back(&self, text: &str) -> usize {
+        self.secrets.unfinished(text)
+    }
+
     /// Shows an event to everyone who still watches.
     pub fn publish(&self, mut event: SubagentActivityEvent) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);

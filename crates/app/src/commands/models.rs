@@ -112,7 +112,10 @@ pub(crate) fn run(args: &ModelsArgs, setup: &Setup) -> Result<Exit, Failure> {
 }
 
 fn provider_row(known: &ProviderInForce) -> ProviderRow {
-    let missing = known.missing_key().map(str::to_owned).or_else(|| known.missing_header.clone());
+    let bad = known.env_key_is_no_name.then(|| "a variable's name in env_key".to_owned());
+    let missing = bad
+        .or_else(|| known.missing_key().map(str::to_owned))
+        .or_else(|| known.missing_header.clone());
     ProviderRow {
         id: known.id.clone(),
         name: known.name.clone(),

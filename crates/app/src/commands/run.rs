@@ -22,6 +22,7 @@ use attache_runtime::{
     transcripts::RunState,
 };
 use clap::{Args, ValueEnum};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -327,13 +328,26 @@ fn patience(setup: &Setup) -> Patience {
     }
 }
 
+/// Waits for somebody to stop the program: at the keyboard, or another program.
+async fn interrupt() {
+    let ended = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut ended) => ended.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        Ok(()) = tokio::signal::ctrl_c() => {}
+        Some(()) = ended => {}
+        // Without signals there is nothing to wait for.
+        else => std::future::pending().await,
+    }
+}
+
 /// The first interrupt stops the run cleanly; this returns at the second.
 async fn quit_on_second_interrupt(cancel: CancellationToken) {
     loop {
-        if tokio::signal::ctrl_c().await.is_err() {
-            // Without signals there is nothing to wait for.
-            std::future::pending::<()>().await;
-        }
+        interrupt().await;
         if cancel.is_cancelled() {
             return;
         }

@@ -103,6 +103,8 @@ pub(crate) fn run(args: &UsageArgs, setup: &Setup) -> Result<Exit, Failure> {
     let store = transcripts::store(setup);
     for run in store.spending().map_err(|error| transcripts::failure(&error))? {
         match run {
+            // What is played again was paid for the first time.
+            Ok(run) if run.model.provider == "replay" => {}
             Ok(run) => sums.add(&run),
             Err(error) => skipped.push(Skipped::of(&error)),
         }

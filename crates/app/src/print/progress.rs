@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, io::IsTerminal as _, time::Duration};
 
+use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use attache_kernel::event::activity::{EventType, SubagentActivityEvent};
 use attache_runtime::events::Watching;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -140,7 +141,10 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(120));
             bar
         });
-        line.set_message(format!("{} {text}", tag(agent, Tone::Name)));
+        let message = format!("{} {text}", tag(agent, Tone::Name));
+        // The live line does not go through the printer, which takes colours off where they do not belong.
+        let plain = AutoStream::choice(&std::io::stderr()) == ColorChoice::Never;
+        line.set_message(if plain { strip_str(&message).to_string() } else { message });
     }
 
     fn clear(&mut self, id: &str) {

@@ -216,13 +216,13 @@ impl TranscriptPage {
                 self.block("  ", text, None);
                 self.note(Tone::Warning, "the answer was cut off here");
             }
-            Event::Retrying { attempt, max_retries, delay_ms, reason } => {
+            Event::Retrying { attempt, max_retries, delay_ms, reason, .. } => {
                 let tries = max_retries.saturating_add(1);
                 let wait = time(*delay_ms);
                 let said = format!("attempt {attempt} of {tries} in {wait}: {reason}");
                 self.note(Tone::Warning, &said);
             }
-            Event::Failed { message } => self.note(Tone::Bad, message),
+            Event::Failed { message, .. } => self.note(Tone::Bad, message),
             Event::ApprovalRequested { tool_name, request, .. } => {
                 let said = format!("asks to call {tool_name}: {request}");
                 self.note(Tone::Warning, &clip(&said, LINE));

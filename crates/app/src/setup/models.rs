@@ -56,7 +56,10 @@ impl Setup {
         };
         answer(&ModelQuestion {
             env: OVERRIDE_VARIABLES.iter().find_map(|name| {
-                self.environment.get(name).filter(|value| !value.trim().is_empty())
+                let falls_through = |value: &str| {
+                    ["", "inherit", "auto"].contains(&value.trim().to_ascii_lowercase().as_str())
+                };
+                self.environment.get(name).filter(|value| !falls_through(value))
             }),
             call,
             allowlist: &subagents.model_allowlist,

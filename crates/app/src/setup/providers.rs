@@ -79,6 +79,8 @@ pub(crate) struct ProviderInForce {
     /// The variables its key may be in, the first first.
     pub(crate) key_variables: Vec<String>,
     pub(crate) key: Option<ApiKey>,
+    /// Whether something else than a variable's name stands in `env_key`; most likely the key.
+    pub(crate) env_key_is_no_name: bool,
     /// A variable the settings take a header from, and which is not set.
     pub(crate) missing_header: Option<String>,
     pub(crate) max_retries: Option<u32>,
@@ -111,7 +113,7 @@ impl Setup {
     /// The key that was stored for a provider, if it was stored for this address.
     fn stored_key(&self, id: &str, base_url: &str) -> Option<ApiKey> {
         let origin = Origin::of(base_url).ok()?;
-        match self.stored_keys.as_ref()?.key(id, &origin) {
+        match self.stored_keys.as_ref().ok()?.key(id, &origin) {
             KeyLookup::Found(key) => {
                 Some(ApiKey { secret: key.clone(), from: "attache login".to_owned() })
             }
@@ -119,8 +121,25 @@ impl Setup {
         }
     }
 
+    /// Why a key that was stored is of no use now, if there is such a key: for that provider, or for any.
+    pub(crate) fn useless_key(&self, provider: Option<&str>) -> Option<String> {
+        let keys = match &self.stored_keys {
+            Ok(keys) => keys,
+            Err(error) => return Some(format!("{error}; {}", error.hint())),
+        };
+        keys.iter().filter(|(id, _)| provider.is_none_or(|wanted| wanted == *id)).find_map(
+            |(id, stored)| {
+                let known = self.provider_in_force(id)?;
+                known.key.is_none().then(|| {
+                    let now = known.shown_address().unwrap_or_default();
+                    format!("the key of `{id}` was stored for {}, not for {now}", stored.origin)
+                })
+            },
+        )
+    }
+
     /// Whether a built-in provider is reached at its maker's address.
-    pub(super) fn reached(&self, id: &str) -> Reached {
+    pub(crate) fn reached(&self, id: &str) -> Reached {
         let builtin = BUILTIN_PROVIDERS.iter().find(|provider| provider.id == id);
         let own = builtin.map(|provider| provider.base_url);
         let used = self.provider_in_force(id).and_then(|provider| provider.base_url);
@@ -144,8 +163,10 @@ impl Setup {
             let address = set(environment, provider.base_url_variable)?;
             Some(if provider.id == "ollama" { ollama_address(address) } else { address.to_owned() })
         });
-        let key_variables: Vec<String> = match written.and_then(|provider| provider.env_key.clone())
-        {
+        let env_key = written.and_then(|provider| provider.env_key.clone());
+        let env_key_is_no_name = env_key.as_deref().is_some_and(|name| !is_variable(name));
+        let key_variables: Vec<String> = match env_key {
+            Some(_) if env_key_is_no_name => Vec::new(),
             Some(variable) => vec![variable],
             None => builtin
                 .iter()
@@ -177,6 +198,7 @@ impl Setup {
                 })
                 .or_else(|| self.stored_key(id, base_url.as_deref()?)),
             base_url,
+            env_key_is_no_name,
             key_variables,
             missing_header,
             max_retries: written.and_then(|provider| provider.request_max_retries),
@@ -220,7 +242,12 @@ impl ProviderInForce {
     /// Where it is reached, without parameters: they may be secret.
     pub(crate) fn shown_address(&self) -> Option<String> {
         let address = self.base_url.as_deref()?;
-        Some(address.split(['?', '#']).next().unwrap_or(address).to_owned())
+        let address = address.split(['?', '#']).next().unwrap_or(address);
+        // A name and a password do not belong there, and are refused later.
+        Some(match (address.split_once("://"), address.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+            _ => address.to_owned(),
+        })
     }
 
     /// What it takes to call it.
@@ -265,6 +292,14 @@ fn headers(
         }
     }
     (headers, missing)
+}
+
+/// Whether a word can be the name of a variable.
+fn is_variable(word: &str) -> bool {
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    !word.is_empty()
+        && word.chars().all(fits)
+        && !word.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// A variable that is set to something.

@@ -1,6 +1,6 @@
 //! Real runs of the real program against a provider on loopback, on all four wire APIs.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use attache_kernel::usage::Usage;
 use attache_testkit::{
@@ -480,4 +480,136 @@ fn proxies_are_used_but_not_on_this_machine() {
     let ran = bad.run(&["run", "Explore", "x"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("HTTPS_PROXY"), "{ran:?}");
+}
+
+#[test]
+fn what_is_not_known_is_not_called_free() {
+    let api = WireApi::Anthropic;
+    let prices = "[model_prices.lab-1]\ninput = 1.0\noutput = 10.0\n";
+    // The provider counts nothing.
+    let server = ScriptedServer::start();
+    let uncounted = tool_call("call_9", "complete_task", &json!({ "result": "x" }));
+    server.answer(api.answer(&uncounted));
+    let result = object(&lab(&server, api, prices).run(&["run", "Explore", "x", "--json", "-q"]));
+    assert_eq!((&result["status"], &result["cost_usd"]), (&json!("goal"), &Value::Null));
+    // An answer was begun and lost.
+    let server = ScriptedServer::start();
+    server.answer(api.answer(&looks(100)).keep(4).close_early());
+    server.answer(api.answer(&completes("done")));
+    let result = object(&lab(&server, api, prices).run(&["run", "Explore", "x", "--json", "-q"]));
+    assert_eq!((&result["status"], &result["cost_usd"]), (&json!("goal"), &Value::Null));
+    // A refusal is free.
+    let server = ScriptedServer::start();
+    server.answer(api.error(500, "api_error", "x").header("retry-after", "0"));
+    server.answer(api.answer(&completes("done")));
+    let result = object(&lab(&server, api, prices).run(&["run", "Explore", "x", "--json", "-q"]));
+    assert!(result["cost_usd"].is_f64(), "{result}");
+}
+
+#[test]
+fn a_price_of_the_table_holds_at_its_makers_only() {
+    let api = WireApi::Responses;
+    let server = ScriptedServer::start();
+    server.always(api.answer(&completes("done")));
+    let project =
+        project().with_env("OPENAI_API_KEY", KEY).with_env("OPENAI_BASE_URL", &server.base_url());
+    let result = object(&project.run(&["run", "Explore", "x", "--json", "-q"]));
+    assert_eq!(
+        (&result["status"], &result["cost_usd"]),
+        (&json!("goal"), &Value::Null),
+        "{result}"
+    );
+}
+
+#[test]
+fn what_one_provider_signed_is_not_shown_to_another() {
+    for api in WireApi::ALL {
+        let (own, other) = (ScriptedServer::start(), ScriptedServer::start());
+        own.answer(api.answer(&looks(10).then_thinking(["hm"], "c2VjcmV0LXNpZ25hdHVyZQ==")));
+        own.answer(api.error(400, "invalid_request_error", "no more"));
+        other.answer(api.answer(&completes("done")));
+        let project = lab(&own, api, "").with_env("OTHER_KEY", KEY);
+        let there = [
+            format!("model_providers.other.base_url=\"{}\"", other.base_url()),
+            format!("model_providers.other.wire_api=\"{}\"", word(api)),
+            "model_providers.other.env_key=OTHER_KEY".to_owned(),
+        ];
+        project.run(&["run", "Explore", "x", "-q"]);
+        let mut arguments = vec!["run", "--resume", "last", "go on", "--provider", "other", "-q"];
+        arguments.extend(there.iter().flat_map(|setting| ["-c", setting.as_str()]));
+        let ran = project.run(&arguments);
+        assert_eq!(ran.code, Some(0), "{api:?}: {ran:?}");
+        let sent = String::from_utf8(other.wait_for_request(1).body).unwrap();
+        assert!(sent.contains("list_dir") && !sent.contains("c2VjcmV0"), "{api:?}: {sent}");
+    }
+}
+
+#[test]
+fn a_key_in_two_pieces_is_no_less_a_key() {
+    for api in WireApi::ALL {
+        let server = ScriptedServer::start();
+        let (one, two) = KEY.split_at(9);
+        let says = Turn::empty()
+            .then_thinking(["I know ", one, two], "c2ln")
+            .then_text(["The key: ", one, two, ", sk-l"])
+            .then_tool_call("call_9", "complete_task", &json!({ "result": "x" }));
+        server.answer(api.answer(&says));
+        let project = lab(&server, api, "");
+        let ran = project.run(&["run", "Explore", "x", "--output-format", "stream-json", "-q"]);
+        let lines: Vec<Value> =
+            ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let shown = |kind: &str| -> String {
+            let pieces = lines.iter().filter(|line| line["event_type"] == kind);
+            pieces.filter_map(|line| line["data"]["text"].as_str()).collect()
+        };
+        assert_eq!(shown("TEXT_CHUNK"), "The key: ***, sk-l", "{api:?}");
+        assert_eq!(shown("THOUGHT_CHUNK"), "I know ***", "{api:?}");
+    }
+}
+
+#[test]
+fn a_stored_key_that_cannot_be_used_is_never_a_silent_offline() {
+    let project = project();
+    let ran = project.run_with_input(&["login", "anthropic"], KEY);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let moved = project.with_env("ANTHROPIC_BASE_URL", "https://gateway.example.com");
+    let ran = moved.run(&["run", "Explore", "x", "-q"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("api.anthropic.com") && ran.stderr.contains("gateway"), "{ran:?}");
+    let file = moved.home().join(".attache/credentials.json");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let ran = moved.run(&["run", "Explore", "x", "-q"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("chmod 600"), "{ran:?}");
+    assert_eq!(moved.run(&["run", "Explore", "x", "-q", "--model", "offline"]).code, Some(0));
+}
+
+#[test]
+fn a_key_in_the_place_of_a_variables_name_is_not_repeated() {
+    let project = project();
+    let settings = [
+        "model_provider=lab",
+        "model=m",
+        "model_providers.lab.base_url=\"http://u:password@127.0.0.1:1/v1\"",
+        "model_providers.lab.env_key=\"sk-lab-0123456789abcdef\"",
+    ];
+    for command in [&["run", "Explore", "x"][..], &["models"], &["models", "--json"], &["doctor"]] {
+        let mut arguments = command.to_vec();
+        arguments.extend(settings.iter().flat_map(|setting| ["-c", *setting]));
+        let ran = project.run(&arguments);
+        assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{command:?}: {ran:?}");
+        assert!(!ran.stdout.contains("password"), "{command:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_capped_is_told() {
+    let api = WireApi::Chat;
+    let server = ScriptedServer::start();
+    server.always(api.answer(&completes("done")));
+    let project = lab(&server, api, "");
+    project.agent("helper", "description: d\nrunConfig:\n  maxCostUsd: 0.01");
+    let ran = project.run(&["run", "helper", "x"]);
+    assert!(ran.stderr.contains("cannot be capped"), "{ran:?}");
+    assert_eq!(project.run(&["run", "helper", "x", "--model", "lab/"]).code, Some(2));
 }

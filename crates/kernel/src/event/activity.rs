@@ -122,7 +122,7 @@ pub(crate) fn activity(
             EventType::ApprovalResolved,
             json!({"call_id": call_id, "decision": decision, "reason": reason}),
         ),
-        Event::Retrying { attempt, max_retries, delay_ms, reason } => (
+        Event::Retrying { attempt, max_retries, delay_ms, reason, .. } => (
             EventType::Retry,
             json!({"attempt": attempt, "max_retries": max_retries, "delay_ms": delay_ms, "reason": reason}),
         ),

@@ -105,7 +105,7 @@ impl Run {
             return Vec::new();
         }
         let event = match failure {
-            ModelFailure::Fatal { message } => Event::Failed { message },
+            ModelFailure::Fatal { message } => Event::Failed { message, answer_lost: false },
             ModelFailure::ContextLength { message } => self.room_after_refusal(message),
             ModelFailure::Transient { message, stage, retry_after } => {
                 let delay = |failures| retry::delay_ms(failures, retry_after, random);
@@ -122,11 +122,13 @@ impl Run {
         delay_ms: impl Fn(u32) -> u64,
         now_ms: u64,
     ) -> Event {
+        let answer_lost = stage == Stage::Stream;
         let max_retries = self.assignment.model_limits.retries_at(stage);
         let failures = self.state.failures.saturating_add(1);
         if failures > max_retries {
-            let message = format!("{reason} (given up after {failures} attempts)");
-            return Event::Failed { message };
+            let attempts = if failures == 1 { "attempt" } else { "attempts" };
+            let message = format!("{reason} (given up after {failures} {attempts})");
+            return Event::Failed { message, answer_lost };
         }
         let delay_ms = delay_ms(failures);
         let in_time = self
@@ -134,9 +136,10 @@ impl Run {
             .is_none_or(|deadline| now_ms.saturating_add(delay_ms) < milliseconds(deadline));
         if !in_time {
             let message = format!("{reason} (no time left for another attempt)");
-            return Event::Failed { message };
+            return Event::Failed { message, answer_lost };
         }
-        Event::Retrying { attempt: failures.saturating_add(1), max_retries, delay_ms, reason }
+        let attempt = failures.saturating_add(1);
+        Event::Retrying { attempt, max_retries, delay_ms, reason, answer_lost }
     }
 
     /// A call is about to go to its tool. Say so before it does: a call that was begun is never made

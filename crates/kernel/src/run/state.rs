@@ -228,11 +228,13 @@ impl State {
                 self.last_text.clone_from(text);
                 self.cut_off = Some(text.clone());
             }
-            Event::Retrying { delay_ms, .. } => {
+            Event::Retrying { delay_ms, answer_lost, .. } => {
+                self.lose_answer(*answer_lost);
                 self.failures = self.failures.saturating_add(1);
                 self.not_before_ms = at_ms.saturating_add(*delay_ms);
             }
-            Event::Failed { message } => {
+            Event::Failed { message, answer_lost } => {
+                self.lose_answer(*answer_lost);
                 let message = message.clone();
                 self.halt(Stop::Failed { message });
             }
@@ -427,8 +429,18 @@ impl State {
         }
     }
 
+    /// An answer that was begun and lost was paid for; how much is not known.
+    fn lose_answer(&mut self, lost: bool) {
+        if lost {
+            self.cost.add(None);
+        }
+    }
+
     /// Stops waiting for the model; tools that are under way are answered for before anything else.
     fn halt(&mut self, stop: Stop) {
+        let waits_for_model = matches!(self.phase, Phase::Model | Phase::Summary);
+        let was_asked = waits_for_model && self.not_before_ms <= self.now_ms;
+        self.lose_answer(was_asked && matches!(stop, Stop::TimeUp | Stop::Cancelled));
         match self.phase {
             Phase::Model => {
                 self.phase = Phase::TurnOver;

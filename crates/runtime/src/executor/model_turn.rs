@@ -6,12 +6,9 @@ use std::{
     time::Duration,
 };
 
-use attache_kernel::{
-    event::Event,
-    run::{ModelFailure, ModelRequest, Reply, Stage},
-};
+use attache_kernel::run::{ModelFailure, ModelRequest, Reply, Stage};
 
-use super::{Driver, Interruption};
+use super::{Driver, Interruption, recorder::Piece};
 use crate::{
     journal::JournalError,
     model::{Chunk, ModelCall},
@@ -44,7 +41,7 @@ impl Driver {
             }
             Waited::Answered(Err(failure)) => self.failed(failure).await,
             Waited::Stalled => {
-                let seconds = self.patience.stall.as_secs();
+                let seconds = self.patience.stall.as_secs_f64();
                 let message = format!("the model sent nothing for {seconds} s");
                 self.failed(ModelFailure::Transient {
                     message,
@@ -77,15 +74,14 @@ impl Driver {
         let run = &*run;
         let mut chunks = |chunk: Chunk| {
             heard.store(milliseconds(began.elapsed()), Ordering::Relaxed);
-            let event = match chunk {
-                Chunk::Alive => return,
+            match chunk {
+                Chunk::Alive => {}
                 Chunk::Text(text) => {
                     partial.push_str(&text);
-                    Event::TextChunk { text }
+                    recorder.show(run, Piece::Text, text);
                 }
-                Chunk::Thought(text) => Event::ThoughtChunk { text },
-            };
-            recorder.show(run, &event);
+                Chunk::Thought(text) => recorder.show(run, Piece::Thought, text),
+            }
         };
         let call = ModelCall { request, assignment: run.assignment() };
         let silence = async {

@@ -15,11 +15,28 @@ pub(super) struct Recorder {
     journal: Box<dyn Journal>,
     events: Publisher,
     next_seq: u64,
+    held: Option<Held>,
+}
+
+/// The end of a message that is still arriving, which may be the beginning of a key.
+#[derive(Debug)]
+struct Held {
+    kind: Piece,
+    text: String,
+}
+
+/// What a piece is a piece of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Of the answer.
+    Text,
+    /// Of the reasoning.
+    Thought,
 }
 
 impl Recorder {
     pub(super) fn new(journal: Box<dyn Journal>, events: Publisher, next_seq: u64) -> Self {
-        Self { journal, events, next_seq }
+        Self { journal, events, next_seq, held: None }
     }
 
     /// Writes the events down, all at once, then shows them.
@@ -32,6 +49,7 @@ impl Recorder {
         if events.is_empty() {
             return Ok(());
         }
+        self.let_go(run);
         let ts = timestamp();
         let entries: Vec<Entry> = events
             .into_iter()
@@ -52,10 +70,41 @@ impl Recorder {
         Ok(())
     }
 
-    /// Shows a piece of a message that is still arriving; it is not written down.
-    pub(super) fn show(&mut self, run: &Run, event: &Event) {
+    /// Shows a piece of a message that is still arriving; it is not written down. What may be the
+    /// beginning of a key waits for what comes after it.
+    pub(super) fn show(&mut self, run: &Run, kind: Piece, piece: String) {
+        if self.held.as_ref().is_some_and(|held| held.kind != kind) {
+            self.let_go(run);
+        }
+        let mut text = match self.held.take() {
+            Some(held) => held.text + &piece,
+            None => piece,
+        };
+        let held_back = self.events.held_back(&text);
+        if held_back > 0 {
+            let rest = text.split_off(text.len() - held_back);
+            self.held = Some(Held { kind, text: rest });
+        }
+        self.publish(run, kind, text);
+    }
+
+    /// Shows what was held back: nothing comes after it.
+    fn let_go(&mut self, run: &Run) {
+        if let Some(Held { kind, text }) = self.held.take() {
+            self.publish(run, kind, text);
+        }
+    }
+
+    fn publish(&mut self, run: &Run, kind: Piece, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        let event = match kind {
+            Piece::Text => Event::TextChunk { text },
+            Piece::Thought => Event::ThoughtChunk { text },
+        };
         let seq = self.number();
-        if let Some(activity) = run.activity(event, seq, timestamp()) {
+        if let Some(activity) = run.activity(&event, seq, timestamp()) {
             self.events.publish(activity);
         }
     }

@@ -4,6 +4,7 @@
 //! not decided: the run decides, and its clocks hold.
 
 pub(crate) mod failure;
+mod origin;
 mod retry_after;
 pub(crate) mod sse;
 
@@ -19,7 +20,7 @@ use std::{
 use attache_kernel::{
     definition::ModelConfig,
     price::Price,
-    run::{ModelFailure, Reply, Stage},
+    run::{ModelFailure, ModelRequest, Reply, Stage},
 };
 use jiff::Timestamp;
 use reqwest::{Client, Response, header::CONTENT_TYPE};
@@ -85,6 +86,9 @@ impl RemoteModel {
 
     async fn ask(&self, call: ModelCall<'_>, chunks: Chunks<'_>) -> Result<Reply, ModelFailure> {
         let ModelCall { request, assignment } = call;
+        let cleaned = origin::without_foreign(&request.messages, self.provider.id())
+            .map(|messages| ModelRequest { messages, ..request.clone() });
+        let request = cleaned.as_ref().unwrap_or(request);
         let asked = Asked { request, assignment, traits: self.traits };
         let body = self.provider.wire_api().body(asked).map_err(|error| {
             let message = format!("the request cannot be written: {error}");
@@ -105,8 +109,12 @@ impl RemoteModel {
         if let Some(failure) = self.not_a_stream(&response) {
             return Err(failure);
         }
-        let answer = self.read(response, chunks).await?;
-        let priced = self.price.map(|price| price.cost_usd(&answer.usage));
+        let mut answer = self.read(response, chunks).await?;
+        origin::mark(&mut answer.content, self.provider.id());
+        // A provider that counts nothing has not answered for nothing.
+        let counted = answer.usage.total_tokens() > 0;
+        let price = self.price.filter(|_| counted);
+        let priced = price.map(|price| price.cost_usd(&answer.usage));
         Ok(Reply {
             content: answer.content,
             stop: answer.stop,

@@ -52,6 +52,23 @@ impl Secrets {
         masked
     }
 
+    /// How many bytes at the end of a text may be the beginning of one of them.
+    pub(crate) fn unfinished(&self, text: &str) -> usize {
+        let bytes = text.as_bytes();
+        let begun = |spelling: &Finder<'static>| {
+            let needle = spelling.needle();
+            let from = bytes.len().saturating_sub(needle.len().saturating_sub(1));
+            let tail = bytes.get(from..).unwrap_or_default();
+            let first = needle.first().copied().unwrap_or_default();
+            let mut starts = memchr::memchr_iter(first, tail);
+            starts.find_map(|start| {
+                let end = tail.get(start..)?;
+                needle.starts_with(end).then_some(end.len())
+            })
+        };
+        self.spellings.iter().filter_map(begun).max().unwrap_or_default()
+    }
+
     /// A value without them.
     pub(crate) fn mask_json(&self, value: Value) -> Value {
         self.mask_value(value, Words::Masked)
@@ -176,6 +193,22 @@ mod tests {
         assert_eq!(secrets.mask(&in_json.replace('/', "\\/")), "\"a *** b\"");
         assert_eq!(secrets.mask("padded-key short"), "*** short");
         assert_eq!(Secrets::default().mask("nothing"), "nothing");
+    }
+
+    #[test]
+    fn the_beginning_of_one_is_seen_at_the_end() {
+        let secrets = Secrets::new(["sk-12345", "sk-1é345678"]);
+        for (text, expected) in [
+            ("", 0),
+            ("nothing", 0),
+            ("a s", 1),
+            ("a sk-1", 4),
+            ("sk-1é", 6),
+            ("sk-12345", 0),
+            ("ssk-", 3),
+        ] {
+            assert_eq!(secrets.unfinished(text), expected, "{text}");
+        }
     }
 
     #[test]

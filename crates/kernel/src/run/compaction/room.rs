@@ -48,7 +48,9 @@ impl Run {
         // A request for a summary of everything would be refused as well: the older turns are summed up.
         match summary {
             Some(older) => summary_request(older.end, Some(refusal)),
-            None => self.dropped(Newest::CutIfNeeded).unwrap_or(Event::Failed { message: refusal }),
+            None => self
+                .dropped(Newest::CutIfNeeded)
+                .unwrap_or(Event::Failed { message: refusal, answer_lost: false }),
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) fn wish(config: &ModelConfig, known: Option<Thinking>) -> Option<Wish
         return None;
     }
     match (config.thinking_budget, config.effort.as_deref().map(str::trim)) {
-        (Some(0), _) | (None, Some("none")) => Some(Wish::Nothing),
+        (Some(0), _) | (None, Some("none" | "off" | "disabled")) => Some(Wish::Nothing),
         (Some(tokens), _) => Some(u64::try_from(tokens).map_or(Wish::Unlimited, Wish::Tokens)),
         (None, None | Some("")) => None,
         (None, Some(effort)) => Some(Wish::Effort(effort)),
@@ -49,14 +49,21 @@ pub(super) fn as_tokens(wish: Wish<'_>) -> Option<u64> {
         Wish::Tokens(tokens) => Some(tokens),
         Wish::Unlimited => None,
         Wish::Nothing => Some(0),
-        Wish::Effort(effort) => Some(match effort.to_ascii_lowercase().as_str() {
-            "minimal" => 1024,
-            "low" => 2048,
-            "medium" => 8192,
-            "high" => 24_576,
-            _ => 32_000,
-        }),
+        Wish::Effort(effort) => tokens_of(effort),
     }
+}
+
+/// The tokens an effort stands for; none if it is no effort anybody knows. Its provider is asked then,
+/// and says what it thinks of it.
+pub(super) fn tokens_of(effort: &str) -> Option<u64> {
+    Some(match effort.to_ascii_lowercase().as_str() {
+        "minimal" => 1024,
+        "low" => 2048,
+        "medium" => 8192,
+        "high" => 24_576,
+        "xhigh" | "max" => 32_000,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
@@ -89,5 +96,7 @@ mod tests {
         }
         assert_eq!((as_effort(Wish::Nothing), as_tokens(Wish::Nothing)), ("none", Some(0)));
         assert_eq!(as_tokens(Wish::Unlimited), None);
+        assert_eq!((tokens_of("Max"), tokens_of("hihg")), (Some(32_000), None));
+        assert_eq!(wish(&config(None, Some("off")), None), Some(Wish::Nothing));
     }
 }

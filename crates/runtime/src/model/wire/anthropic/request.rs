@@ -16,7 +16,7 @@ use crate::model::wire::{
     Asked,
     draft::kept,
     head::Head,
-    thinking::{Wish, as_effort, as_tokens, wish},
+    thinking::{Wish, as_effort, as_tokens, tokens_of, wish},
 };
 
 /// How much a model may answer that nothing is known of.
@@ -81,6 +81,7 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         (Some(Thinking::Adaptive), _)
         | (_, None | Some(Wish::Nothing))
         | (None, Some(Wish::Effort(_))) => None,
+        (_, Some(Wish::Effort(effort))) => tokens_of(effort),
         (_, Some(wish)) => Some(as_tokens(wish).unwrap_or(NEW_MODEL_OUTPUT)),
     };
     let budget = budget.filter(|tokens| *tokens > 0).map(|tokens| tokens.max(LEAST_THINKING));
@@ -99,7 +100,7 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         (Some(Thinking::Adaptive), Some(wish), _) if wish != Wish::Nothing => head
             .with("thinking", json!({"type": "adaptive"}))
             .with("output_config", json!({"effort": effort(wish)})),
-        (None, Some(wish @ Wish::Effort(_)), _) => {
+        (_, Some(wish @ Wish::Effort(_)), _) => {
             head.with("output_config", json!({"effort": effort(wish)}))
         }
         (_, Some(_), _) => head.with("thinking", json!({"type": "disabled"})),

@@ -296,12 +296,20 @@ fn stop(reason: &str) -> StopReason {
     }
 }
 
+fn is_too_long(code: Option<String>) -> bool {
+    code.is_some_and(|code| code.contains("context"))
+}
+
 fn streamed_error(error: &Value) -> StreamedError {
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);
     let code = error.get("code");
     StreamedError {
         status: code.and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()),
-        kind: text("code").or_else(|| text("type")).unwrap_or_default(),
+        kind: match text("type") {
+            // What was wrong with the request matters more than its code.
+            Some(kind) if kind == "invalid_request_error" && !is_too_long(text("code")) => kind,
+            kind => text("code").or(kind).unwrap_or_default(),
+        },
         message: text("message")
             .or_else(|| error.as_str().map(str::to_owned))
             .unwrap_or_else(|| error.to_string()),

@@ -15,7 +15,7 @@ use crate::model::wire::{
     Asked,
     draft::kept,
     head::Head,
-    thinking::{Wish, as_effort, as_tokens, wish},
+    thinking::{Wish, as_effort, as_tokens, tokens_of, wish},
 };
 
 /// What stands for the signature of a call that another model made.
@@ -172,10 +172,10 @@ fn thinking(known: Option<Thinking>, wish: Option<Wish<'_>>) -> Option<Value> {
             Some(wish @ (Wish::Effort(_) | Wish::Nothing | Wish::Unlimited)),
         )
         | (None, Some(wish @ Wish::Effort(_))) => json!({"thinkingLevel": level(wish)}),
-        (_, Some(Wish::Effort(effort))) => {
-            let tokens = as_tokens(Wish::Effort(effort)).unwrap_or(MOST_THINKING);
-            json!({"thinkingBudget": tokens.min(MOST_THINKING)})
-        }
+        (_, Some(Wish::Effort(effort))) => match tokens_of(effort) {
+            Some(tokens) => json!({"thinkingBudget": tokens.min(MOST_THINKING)}),
+            None => json!({"thinkingLevel": effort}),
+        },
         (_, Some(wish)) => match as_tokens(wish).map(i64::try_from) {
             Some(Ok(tokens)) => json!({"thinkingBudget": tokens}),
             Some(Err(_)) | None => json!({"thinkingBudget": -1}),
