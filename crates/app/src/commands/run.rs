@@ -375,6 +375,13 @@ fn report(
             }
         }
     }
+    if format == RunFormat::Text
+        && result.partial
+        && !setup.quiet
+        && !result.result.trim().is_empty()
+    {
+        print::aside("what was printed is partial: the run was cut off");
+    }
     if result.status != Status::Goal && !setup.quiet {
         print::aside(&format!("resume with: attache run --resume {}", result.agent_id));
     }

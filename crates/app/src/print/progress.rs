@@ -46,17 +46,9 @@ impl Progress {
             EventType::Started => {
                 let what = text("description");
                 self.say(&format!("{} Starting: {}", tag(agent, Tone::Name), clip(what, 80)));
-                for withheld in
-                    event.data.get("withheld_tools").and_then(Value::as_array).into_iter().flatten()
-                {
-                    let field =
-                        |key: &str| withheld.get(key).and_then(Value::as_str).unwrap_or_default();
-                    let line = format!(
-                        "{} withheld: {}: {}",
-                        tag(agent, Tone::Warning),
-                        field("tool"),
-                        field("reason")
-                    );
+                for (reason, tools) in withheld(event) {
+                    let tools = tools.join(", ");
+                    let line = format!("{} withheld: {tools}: {reason}", tag(agent, Tone::Warning));
                     self.say(&line);
                 }
             }
@@ -152,6 +144,21 @@ impl Progress {
             line.finish_and_clear();
         }
     }
+}
+
+/// The tools a run did not get, by reason, in the order of the reasons.
+fn withheld(event: &SubagentActivityEvent) -> Vec<(&str, Vec<&str>)> {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    let all = event.data.get("withheld_tools").and_then(Value::as_array).into_iter().flatten();
+    for one in all {
+        let field = |key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (tool, reason) = (field("tool"), field("reason"));
+        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, tools)) => tools.push(tool),
+            None => by_reason.push((reason, vec![tool])),
+        }
+    }
+    by_reason
 }
 
 fn tag(agent: &str, tone: Tone) -> String {

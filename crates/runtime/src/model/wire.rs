@@ -175,3 +175,113 @@ fn stopped(said: StopReason, content: &[AssistantPart]) -> StopReason {
         StopReason::Length | StopReason::ContentFilter => said,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Map, Value};
+
+    use super::*;
+
+    /// The words of all four APIs, so that what is made up gets far.
+    const WORDS: &[&str] = &[
+        "type",
+        "index",
+        "delta",
+        "choices",
+        "content",
+        "tool_calls",
+        "function",
+        "name",
+        "arguments",
+        "id",
+        "usage",
+        "prompt_tokens",
+        "finish_reason",
+        "stop",
+        "error",
+        "message",
+        "code",
+        "reasoning",
+        "reasoning_content",
+        "reasoning_details",
+        "signature",
+        "text",
+        "message_start",
+        "content_block_start",
+        "content_block",
+        "content_block_delta",
+        "text_delta",
+        "thinking",
+        "thinking_delta",
+        "input_json_delta",
+        "partial_json",
+        "tool_use",
+        "input",
+        "message_delta",
+        "stop_reason",
+        "message_stop",
+        "response.output_item.done",
+        "item",
+        "function_call",
+        "call_id",
+        "response.completed",
+        "response",
+        "output",
+        "summary",
+        "encrypted_content",
+        "response.output_text.delta",
+        "response.failed",
+        "candidates",
+        "parts",
+        "functionCall",
+        "args",
+        "thought",
+        "thoughtSignature",
+        "finishReason",
+        "STOP",
+        "usageMetadata",
+        "promptTokenCount",
+        "promptFeedback",
+        "blockReason",
+        "local_shell_call",
+        "action",
+    ];
+
+    fn anything() -> impl Strategy<Value = Value> {
+        let word = || prop::sample::select(WORDS).prop_map(str::to_owned);
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            word().prop_map(Value::from),
+            ".{0,4}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 40, 6, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
+                prop::collection::vec((word(), inner), 0..6)
+                    .prop_map(|entries| Value::Object(entries.into_iter().collect::<Map<_, _>>())),
+            ]
+        })
+    }
+
+    proptest! {
+        /// Whatever arrives, it is taken in or refused, and what was taken in is an answer.
+        #[test]
+        fn nothing_a_provider_sends_breaks_a_decoder(
+            events in prop::collection::vec(anything(), 0..16),
+            garbage in ".{0,40}",
+        ) {
+            for api in [WireApi::Responses, WireApi::Chat, WireApi::Anthropic, WireApi::Gemini] {
+                let mut decoder = api.decoder();
+                let texts = events.iter().map(Value::to_string);
+                for text in texts.chain([garbage.clone(), "[DONE]".to_owned()]) {
+                    drop(decoder.take(&text, &mut |_| {}));
+                }
+                let _whole = decoder.end();
+                drop(decoder.answer());
+            }
+        }
+    }
+}
