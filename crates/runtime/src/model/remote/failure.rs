@@ -33,6 +33,8 @@ pub(crate) struct StreamedError {
     pub(crate) kind: String,
     /// What it says.
     pub(crate) message: String,
+    /// What else it says, for programs.
+    pub(crate) details: Box<Value>,
 }
 
 /// What a refusal means.
@@ -70,7 +72,7 @@ pub(super) fn refused(refusal: &Refusal<'_>, now: Timestamp) -> ModelFailure {
 
 /// What an error in the middle of a stream means.
 pub(super) fn streamed(provider: &str, error: &StreamedError) -> ModelFailure {
-    let StreamedError { status, kind, message } = error;
+    let StreamedError { status, kind, message, details } = error;
     let mut text = format!("{provider} broke off its answer");
     let words = [kind.as_str(), message.as_str()];
     for word in words.iter().filter(|word| !word.is_empty()) {
@@ -84,7 +86,7 @@ pub(super) fn streamed(provider: &str, error: &StreamedError) -> ModelFailure {
         Some(Err(_)) | None => !is_final(kind),
     };
     if passing && !is_out_of_money(kind) {
-        let body = serde_json::json!({ "error": { "message": message } });
+        let body = serde_json::json!({ "error": { "message": message, "details": details } });
         let retry_after = retry_after::asked_for(&HeaderMap::new(), &body, Timestamp::UNIX_EPOCH);
         return ModelFailure::Transient { message: text, stage: Stage::Stream, retry_after };
     }
@@ -99,7 +101,8 @@ pub(super) fn misplaced(provider: &str, body: &Value) -> Option<ModelFailure> {
     let status = error.get("code").and_then(Value::as_u64);
     let status = status.and_then(|code| u16::try_from(code).ok());
     let message = words_of(body)?;
-    Some(streamed(provider, &StreamedError { status, kind: kind_of(body), message }))
+    let details = Box::new(error.get("details").cloned().unwrap_or_default());
+    Some(streamed(provider, &StreamedError { status, kind: kind_of(body), message, details }))
 }
 
 /// What a connection that cannot be made, or breaks, means.
@@ -259,4 +262,44 @@ fn spelled(status: StatusCode) -> String {
 fn push(message: &mut String, words: std::fmt::Arguments<'_>) {
     // Writing to a string does not fail.
     let _always = message.write_fmt(words).is_ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_error_in_mid_stream_says_how_long_to_wait_too() {
+        let error = StreamedError {
+            status: Some(429),
+            kind: "RESOURCE_EXHAUSTED".to_owned(),
+            message: "slow down".to_owned(),
+            details: Box::new(json!([{"retryDelay": "2s"}])),
+        };
+        let ModelFailure::Transient { stage, retry_after, .. } = streamed("lab", &error) else {
+            panic!("it may pass")
+        };
+        assert_eq!((stage, retry_after), (Stage::Stream, Some(Duration::from_secs(2))));
+    }
+
+    #[test]
+    fn what_is_final_in_a_stream_stays_final() {
+        for (status, kind, passes) in [
+            (None, "overloaded_error", true),
+            (None, "server_error", true),
+            (None, "invalid_request_error", false),
+            (None, "insufficient_quota", false),
+            (Some(400), "INVALID_ARGUMENT", false),
+            (Some(503), "UNAVAILABLE", true),
+        ] {
+            let error = StreamedError { status, kind: kind.to_owned(), ..StreamedError::default() };
+            let failure = streamed("lab", &error);
+            let transient = matches!(failure, ModelFailure::Transient { .. });
+            assert_eq!(transient, passes, "{kind}: {failure:?}");
+        }
+    }
 }

@@ -165,6 +165,7 @@ impl Decoder for AnthropicDecoder {
                     status: None,
                     kind: error.r#type,
                     message: error.message,
+                    details: Box::default(),
                 }));
             }
             Event::Other => {}

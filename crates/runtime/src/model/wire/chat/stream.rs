@@ -313,5 +313,6 @@ fn streamed_error(error: &Value) -> StreamedError {
         message: text("message")
             .or_else(|| error.as_str().map(str::to_owned))
             .unwrap_or_else(|| error.to_string()),
+        details: Box::default(),
     }
 }

@@ -105,6 +105,7 @@ impl Decoder for GeminiDecoder {
                 status: Some(400),
                 kind: reason,
                 message: "the prompt was blocked".to_owned(),
+                details: Box::default(),
             }));
         }
         for candidate in event.candidates {
@@ -121,6 +122,7 @@ impl Decoder for GeminiDecoder {
                     status: None,
                     kind: reason,
                     message,
+                    details: Box::default(),
                 }));
             }
             self.stop = Some(stop(&reason));
@@ -228,5 +230,6 @@ fn streamed_error(error: &Value) -> StreamedError {
         status: code.and_then(|code| u16::try_from(code).ok()),
         kind: text("status").to_owned(),
         message: text("message").to_owned(),
+        details: Box::new(error.get("details").cloned().unwrap_or_default()),
     }
 }

@@ -233,5 +233,9 @@ fn joined_by(parts: Option<&Value>, between: &str) -> String {
 fn streamed_error(error: &Value) -> StreamedError {
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
     let kind = if text("code").is_empty() { text("type") } else { text("code") };
-    StreamedError { status: None, kind: kind.to_owned(), message: text("message").to_owned() }
+    StreamedError {
+        kind: kind.to_owned(),
+        message: text("message").to_owned(),
+        ..StreamedError::default()
+    }
 }
