@@ -59,6 +59,8 @@ struct Seen {
     ended: BTreeMap<usize, Instant>,
     /// From the end of an answer to the next request.
     gaps: Vec<Duration>,
+    /// When each client's first request arrived.
+    firsts: Vec<Instant>,
     /// The bodies of the first client.
     bodies: Vec<Vec<u8>>,
 }
@@ -120,6 +122,9 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Seen>) {
             if let Some(ended) = seen.ended.get(&client) {
                 let gap = arrived - *ended;
                 seen.gaps.push(gap);
+            }
+            if answered == 0 {
+                seen.firsts.push(arrived);
             }
             if client == 0 {
                 seen.bodies.push(body);
@@ -337,12 +342,13 @@ fn main() {
         "         a whole run            the model alone        a bare client          ratios to bare"
     );
     println!(
-        "agents   gap        a turn      gap        a turn      gap        a turn      run: gap, turn   model: gap, turn"
+        "agents   gap        a turn      gap        a turn      gap        a turn      run: gap, turn   model: gap, turn   first request of a run, of the last run; bare"
     );
     for count in [1, 4, 16, 64, 256] {
         let rounds = (64 / count).max(3);
         let mut times = [Duration::ZERO; 3];
         let mut gaps = [const { Vec::new() }; 3];
+        let (mut firsts, mut lasts) = ([const { Vec::new() }; 3], [const { Vec::new() }; 3]);
         for _ in 0..rounds {
             for (kind, (time, gaps)) in times.iter_mut().zip(&mut gaps).enumerate() {
                 let began = Instant::now();
@@ -352,15 +358,21 @@ fn main() {
                     _ => runtime.block_on(world.bare(count, &bodies)),
                 }
                 *time += began.elapsed();
-                gaps.extend(world.server.take().gaps);
+                let seen = world.server.take();
+                gaps.extend(seen.gaps);
+                let waits: Vec<_> = seen.firsts.iter().map(|first| *first - began).collect();
+                lasts[kind].extend(waits.iter().max());
+                firsts[kind].extend(waits);
             }
         }
         let turns = u32::try_from(rounds * count * TURNS).unwrap();
         let [run, model, bare] = times.map(|time| time / turns);
         let [run_gap, model_gap, bare_gap] = gaps.map(median);
+        let [run_first, _, bare_first] = firsts.map(median);
+        let [run_last, _, bare_last] = lasts.map(median);
         let ratio = |one: Duration, other: Duration| one.as_secs_f64() / other.as_secs_f64();
         println!(
-            "{count:>6}   {run_gap:<9.1?}  {run:<9.1?}   {model_gap:<9.1?}  {model:<9.1?}   {bare_gap:<9.1?}  {bare:<9.1?}   {:.2}, {:.2}       {:.2}, {:.2}",
+            "{count:>6}   {run_gap:<9.1?}  {run:<9.1?}   {model_gap:<9.1?}  {model:<9.1?}   {bare_gap:<9.1?}  {bare:<9.1?}   {:.2}, {:.2}       {:.2}, {:.2}       {run_first:.1?}, {run_last:.1?}; {bare_first:.1?}, {bare_last:.1?}",
             ratio(run_gap, bare_gap),
             ratio(run, bare),
             ratio(model_gap, bare_gap),
