@@ -89,11 +89,19 @@ pub(crate) fn connect(
     }
     match choice.chosen_by {
         // Somebody asked for this very model, now.
-        ChosenBy::Env | ChosenBy::Call => Err(Failure::usage(format!(
-            "there is no provider for the model `{}`",
-            choice.model
-        ))
-        .hint("set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or use --model offline")),
+        ChosenBy::Env | ChosenBy::Call => match model_catalogue::home_of(&choice.model) {
+            // Its maker has it, and wants a key.
+            Some(home) => {
+                remote(&ModelChoice { provider: home.to_owned(), ..choice.clone() }, asker, setup)
+            }
+            None => Err(Failure::usage(format!(
+                "there is no provider for the model `{}`",
+                choice.model
+            ))
+            .hint(
+                "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or use --model offline",
+            )),
+        },
         ChosenBy::Definition | ChosenBy::Default | ChosenBy::Parent => {
             if !setup.quiet {
                 print::aside(&format!(

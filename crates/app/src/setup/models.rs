@@ -147,6 +147,8 @@ impl ParentModel {
         };
         let model = match Home::of_provider(provider).filter(of_elsewhere) {
             Some(home) => home.default_model().to_owned(),
+            // Nobody has named a model yet, and nobody knows one of that provider.
+            None if self.provider == "offline" => provider.to_owned(),
             None => self.model,
         };
         Self { model, provider: provider.to_owned() }
@@ -165,6 +167,7 @@ mod tests {
             ("anthropic", "claude-x", "anthropic", "claude-x"),
             ("anthropic", "claude-x", "mine", "claude-x"),
             ("mine", "llama", "openai", "llama"),
+            ("offline", "offline", "ollama", "ollama"),
         ] {
             let parent = ParentModel { model: model.to_owned(), provider: from.to_owned() };
             let moved = ParentModel { model: expected.to_owned(), provider: to.to_owned() };

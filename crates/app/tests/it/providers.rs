@@ -161,6 +161,15 @@ fn a_provider_without_its_key_is_an_error_that_names_it() {
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains(part) && ran.stderr.contains("hint"), "{part}: {ran:?}");
     }
+    for (asked, part) in [
+        (["--provider", "ollama"], "no model is named"),
+        (["--model", "gpt-5"], "OPENAI_API_KEY"),
+        (["--model", "something"], "there is no provider for the model"),
+    ] {
+        let ran = project.run(&[&["run", "Explore", "x"], &asked[..]].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(part), "{part}: {ran:?}");
+    }
 }
 
 #[test]
@@ -324,6 +333,13 @@ fn the_doctor_tries_the_model() {
             checks.into_iter().find(|check| check["name"] == "online").unwrap()
         };
         assert_eq!(online(&ran)["level"], "ok", "{ran:?}");
+        let asked = server.wait_for_request(1).json();
+        let most = match api {
+            WireApi::Chat | WireApi::Anthropic => &asked["max_tokens"],
+            WireApi::Responses => &asked["max_output_tokens"],
+            WireApi::Gemini => &asked["generationConfig"]["maxOutputTokens"],
+        };
+        assert!(most.as_u64().is_some_and(|most| most <= 16), "{api:?}: {asked}");
         server.answer(Answer::new().status(404).body("no such model"));
         let ran = project.run(&["doctor", "--online", "--json"]);
         assert_eq!((ran.code, &online(&ran)["level"]), (Some(1), &json!("error")));
@@ -612,4 +628,43 @@ fn what_cannot_be_capped_is_told() {
     let ran = project.run(&["run", "helper", "x"]);
     assert!(ran.stderr.contains("cannot be capped"), "{ran:?}");
     assert_eq!(project.run(&["run", "helper", "x", "--model", "lab/"]).code, Some(2));
+}
+
+#[test]
+fn the_window_of_the_settings_is_kept() {
+    let api = WireApi::Chat;
+    let server = ScriptedServer::start();
+    for number in 0..3 {
+        let reads = tool_call(
+            &format!("call_{number}"),
+            "read_file",
+            &json!({ "path": "long.txt", "offset": number + 1 }),
+        );
+        server.answer(api.answer(&reads.using(used(900 + number * 300))));
+    }
+    server.always(api.answer(&completes("done")));
+    let project = lab(&server, api, "[model_context_windows]\nlab-1 = 1600\n");
+    project.file("long.txt", "many words\n".repeat(60));
+    let ran = project.run(&["run", "Explore", "x", "--output-format", "stream-json", "-q"]);
+    assert!(ran.stdout.contains("\"event_type\":\"COMPACTED\""), "{ran:?}");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn the_limits_of_the_settings_hold_for_retries() {
+    let api = WireApi::Responses;
+    let broken = || api.answer(&text(["I was"])).keep(3).close_early();
+    let refused = || api.error(503, "unavailable", "x").header("retry-after", "0");
+    for (setting, answer, requests) in [
+        ("request_max_retries=1", refused(), 2),
+        ("stream_max_retries=0", broken(), 1),
+        ("request_max_retries=0", broken(), 1),
+    ] {
+        let server = ScriptedServer::start();
+        server.always(answer);
+        let project = lab(&server, api, "");
+        let setting = format!("model_providers.lab.{setting}");
+        let ran = project.run(&["run", "Explore", "x", "-q", "-c", &setting]);
+        assert_eq!((ran.code, server.requests().len()), (Some(1), requests), "{setting}: {ran:?}");
+    }
 }
