@@ -3,7 +3,7 @@
 //! A key is held so that it cannot be shown, and is never sent in the clear to another machine unless
 //! that was allowed.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use reqwest::{
     Url,
@@ -226,9 +226,6 @@ fn sensitive(text: &str) -> Option<HeaderValue> {
     value.set_sensitive(true);
     Some(value)
 }
-
-/// A provider that many runs share.
-pub type SharedProvider = Arc<Provider>;
 
 /// Shows no key.
 impl fmt::Debug for Provider {

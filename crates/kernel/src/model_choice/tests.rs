@@ -1,0 +1,235 @@
+//! Which model is chosen, and by which rule.
+
+use super::*;
+
+struct Case {
+    env: Option<&'static str>,
+    call: Option<&'static str>,
+    definition: Option<&'static str>,
+    default: Option<&'static str>,
+}
+
+fn chosen(case: &Case) -> (String, ChosenBy) {
+    let definition =
+        ModelConfig { model: case.definition.map(ModelSelector::new), ..ModelConfig::default() };
+    let aliases = BTreeMap::from([("opus".to_owned(), "claude-opus".to_owned())]);
+    let choice = choose(&ModelQuestion {
+        env: case.env,
+        call: case.call,
+        allowlist: &[],
+        definition: &definition,
+        default_model: case.default,
+        parent: ModelRef { model: "p", provider: "here", reached: Reached::AtHome },
+        aliases: &aliases,
+        providers: &[],
+        planning: Planning::No,
+    })
+    .unwrap();
+    (choice.model, choice.chosen_by)
+}
+
+#[test]
+fn the_first_rule_that_names_a_model_decides() {
+    let all = Case { env: Some("e"), call: Some("c"), definition: Some("d"), default: Some("f") };
+    assert_eq!(chosen(&all), ("e".to_owned(), ChosenBy::Env));
+    assert_eq!(chosen(&Case { env: None, ..all }), ("c".to_owned(), ChosenBy::Call));
+    let no_call = Case { env: Some("inherit"), call: Some(" Inherit "), ..all };
+    assert_eq!(chosen(&no_call), ("d".to_owned(), ChosenBy::Definition));
+    let no_definition = Case { definition: Some("inherit"), ..no_call };
+    assert_eq!(chosen(&no_definition), ("f".to_owned(), ChosenBy::Default));
+    let nothing = Case { definition: Some("auto"), default: None, ..no_call };
+    assert_eq!(chosen(&nothing), ("p".to_owned(), ChosenBy::Parent));
+    let alias = Case { definition: Some("Opus"), ..no_call };
+    assert_eq!(chosen(&alias), ("claude-opus".to_owned(), ChosenBy::Definition));
+    let fast = Case { definition: Some("fast"), default: None, ..no_call };
+    assert_eq!(chosen(&fast), ("p".to_owned(), ChosenBy::Parent));
+}
+
+struct Place {
+    parent: (&'static str, &'static str),
+    own_provider: Option<&'static str>,
+    call: Option<&'static str>,
+    model: Option<&'static str>,
+}
+
+fn placed(case: &Place, planning: Planning) -> (String, String, ChosenBy) {
+    let definition = ModelConfig {
+        model: case.model.map(ModelSelector::new),
+        provider: case.own_provider.map(str::to_owned),
+        ..ModelConfig::default()
+    };
+    let alias = |name: &str, model: &str| (name.to_owned(), model.to_owned());
+    let choice = choose(&ModelQuestion {
+        env: None,
+        call: case.call,
+        allowlist: &[],
+        definition: &definition,
+        default_model: None,
+        parent: ModelRef {
+            provider: case.parent.0,
+            model: case.parent.1,
+            reached: Reached::AtHome,
+        },
+        aliases: &BTreeMap::from([
+            alias("opus", "my-opus"),
+            alias("cheap", "haiku"),
+            alias("best", "gpt-9"),
+        ]),
+        providers: &["openai".to_owned(), "gemini".to_owned(), "mine".to_owned()],
+        planning,
+    })
+    .unwrap();
+    (choice.provider, choice.model, choice.chosen_by)
+}
+
+#[test]
+fn a_model_goes_home_between_built_in_providers() {
+    const CLAUDE: (&str, &str) = ("anthropic", "claude-x");
+    const GPT: (&str, &str) = ("openai", "gpt-x");
+    const MINE: (&str, &str) = ("mine", "m");
+    for (parent, own_provider, model, provider, chosen) in [
+        // Families have homes.
+        (CLAUDE, None, "gpt-9", "openai", "gpt-9"),
+        (CLAUDE, None, "O3", "openai", "O3"),
+        (GPT, None, "claude-y", "anthropic", "claude-y"),
+        (GPT, None, "gemini-y", "gemini", "gemini-y"),
+        (GPT, None, "gpt-y", "openai", "gpt-y"),
+        (GPT, None, "llama", "openai", "llama"),
+        (CLAUDE, None, "gpt-oss-20b", "anthropic", "gpt-oss-20b"),
+        // What somebody wrote is stronger.
+        (CLAUDE, Some("mine"), "gpt-9", "mine", "gpt-9"),
+        (CLAUDE, None, "mine/gpt-9", "mine", "gpt-9"),
+        (GPT, None, "gemini/claude-y", "gemini", "claude-y"),
+        (("openai", "claude-x"), None, "claude-x", "openai", "claude-x"),
+        // Elsewhere a name is only a name.
+        (MINE, None, "claude-y", "mine", "claude-y"),
+        (("ollama", "m"), None, "gpt-9", "ollama", "gpt-9"),
+        (("offline", "offline"), None, "gpt-9", "offline", "gpt-9"),
+        // Short names: the settings' own first, the catalogue's on built-in providers.
+        (CLAUDE, None, "opus", "anthropic", "my-opus"),
+        (MINE, None, "Opus", "mine", "my-opus"),
+        (CLAUDE, None, "Sonnet", "anthropic", "claude-sonnet-5"),
+        (GPT, None, "sonnet", "anthropic", "claude-sonnet-5"),
+        (MINE, None, "sonnet", "mine", "sonnet"),
+        (("ollama", "m"), None, "haiku", "ollama", "haiku"),
+        (GPT, None, "mini", "openai", "gpt-5.4-mini"),
+        (CLAUDE, None, "mini", "anthropic", "mini"),
+        (("gemini", "g"), None, "flash", "gemini", "gemini-3.6-flash"),
+        (CLAUDE, None, "cheap", "anthropic", "claude-haiku-4-5"),
+        (MINE, None, "cheap", "mine", "haiku"),
+        (CLAUDE, None, "best", "openai", "gpt-9"),
+        (MINE, None, "best", "mine", "gpt-9"),
+        (CLAUDE, None, "fast", "anthropic", "claude-haiku-4-5"),
+        (GPT, None, "fast", "openai", "gpt-5.6-luna"),
+        (("gemini", "g"), None, "FAST", "gemini", "gemini-3.5-flash-lite"),
+        // They are those of the provider the definition names.
+        (CLAUDE, Some("mine"), "sonnet", "mine", "sonnet"),
+        (CLAUDE, Some("openai"), "fast", "openai", "gpt-5.6-luna"),
+        (MINE, Some("gemini"), "pro", "gemini", "gemini-2.5-pro"),
+    ] {
+        let case = Place { parent, own_provider, call: None, model: Some(model) };
+        let expected = (provider.to_owned(), chosen.to_owned(), ChosenBy::Definition);
+        assert_eq!(placed(&case, Planning::No), expected, "{model} under {parent:?}");
+        if own_provider.is_none() {
+            let call = Place { call: Some(model), model: None, ..case };
+            let expected = (provider.to_owned(), chosen.to_owned(), ChosenBy::Call);
+            assert_eq!(placed(&call, Planning::No), expected, "{model} under {parent:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_inherited_stays_with_the_parent() {
+    for (parent, own_provider, provider, model, chosen_by) in [
+        (("openai", "claude-x"), None, "openai", "claude-x", ChosenBy::Parent),
+        (("mine", "claude-x"), None, "mine", "claude-x", ChosenBy::Parent),
+        (("anthropic", "claude-x"), Some("mine"), "mine", "claude-x", ChosenBy::Parent),
+        (("mine", "claude-x"), Some("openai"), "openai", "claude-x", ChosenBy::Parent),
+        (("openai", "gpt-x"), Some("openai"), "openai", "gpt-x", ChosenBy::Parent),
+        // OpenAI has no Claude: naming it alone means a model of its own.
+        (
+            ("anthropic", "claude-x"),
+            Some("openai"),
+            "openai",
+            "gpt-5.6-terra",
+            ChosenBy::Definition,
+        ),
+    ] {
+        let case = Place { parent, own_provider, call: None, model: None };
+        let expected = (provider.to_owned(), model.to_owned(), chosen_by);
+        assert_eq!(placed(&case, Planning::No), expected, "{parent:?}");
+    }
+    let fast = Place { parent: ("mine", "m"), own_provider: None, call: None, model: Some("fast") };
+    let expected = ("mine".to_owned(), "m".to_owned(), ChosenBy::Parent);
+    assert_eq!(placed(&fast, Planning::No), expected, "nobody knows a fast model there");
+}
+
+#[test]
+fn planning_raises_haiku_to_the_sonnet_of_the_place() {
+    for (parent, model) in [
+        (("anthropic", "claude-haiku-4-5"), "claude-sonnet-5"),
+        (("mine", "claude-haiku-4-5"), "sonnet"),
+        (("anthropic", "claude-opus-5"), "claude-opus-5"),
+    ] {
+        let case = Place { parent, own_provider: None, call: None, model: None };
+        let expected = (parent.0.to_owned(), model.to_owned(), ChosenBy::Parent);
+        assert_eq!(placed(&case, Planning::Yes), expected, "{parent:?}");
+        let inherited = (parent.0.to_owned(), parent.1.to_owned(), ChosenBy::Parent);
+        assert_eq!(placed(&case, Planning::No), inherited, "{parent:?}");
+    }
+}
+
+#[test]
+fn a_call_outside_the_allowlist_is_refused_with_the_list() {
+    let definition = ModelConfig::default();
+    let allowlist = ["a".to_owned(), "b".to_owned()];
+    let mut question = ModelQuestion {
+        env: None,
+        call: Some("z"),
+        allowlist: &allowlist,
+        definition: &definition,
+        default_model: None,
+        parent: ModelRef {
+            model: "claude-haiku-5",
+            provider: "anthropic",
+            reached: Reached::AtHome,
+        },
+        aliases: &BTreeMap::from([("sonnet".to_owned(), "my-sonnet".to_owned())]),
+        providers: &["openai".to_owned()],
+        planning: Planning::Yes,
+    };
+    assert!(choose(&question).unwrap_err().to_string().ends_with("a, b"));
+    question.call = Some("a");
+    assert_eq!(choose(&question).unwrap().chosen_by, ChosenBy::Call);
+    question.call = None;
+    assert_eq!(choose(&question).unwrap().model, "my-sonnet", "planning raises haiku");
+    question.env = Some("openai/gpt-x");
+    let choice = choose(&question).unwrap();
+    assert_eq!((choice.model.as_str(), choice.provider.as_str()), ("gpt-x", "openai"));
+}
+
+#[test]
+fn a_gateway_keeps_what_is_asked_of_it() {
+    for (provider, wish, model) in [
+        ("anthropic", "gpt-x", "gpt-x"),
+        ("anthropic", "sonnet", "claude-sonnet-5"),
+        ("anthropic", "mini", "mini"),
+        ("openai", "opus", "opus"),
+    ] {
+        let definition =
+            ModelConfig { model: Some(ModelSelector::new(wish)), ..ModelConfig::default() };
+        let choice = choose(&ModelQuestion {
+            env: None,
+            call: None,
+            allowlist: &[],
+            definition: &definition,
+            default_model: None,
+            parent: ModelRef { model: "m", provider, reached: Reached::Elsewhere },
+            aliases: &BTreeMap::new(),
+            providers: &[],
+            planning: Planning::No,
+        })
+        .unwrap();
+        assert_eq!((choice.model.as_str(), choice.provider.as_str()), (model, provider));
+    }
+}
