@@ -1,6 +1,13 @@
 //! Real runs of the real program against a provider on loopback, on all four wire APIs.
 
-use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{BufRead as _, BufReader},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use attache_kernel::usage::Usage;
 use attache_testkit::{
@@ -178,7 +185,7 @@ fn a_key_is_not_sent_unencrypted_to_another_machine() {
     let settings = [
         "model_provider=lab",
         "model=m",
-        "model_providers.lab.base_url=\"http://llm.example.com\"",
+        "model_providers.lab.base_url=\"http://llm.invalid\"",
         "model_providers.lab.env_key=LAB_KEY",
     ];
     let mut arguments = vec!["run", "Explore", "x"];
@@ -186,6 +193,10 @@ fn a_key_is_not_sent_unencrypted_to_another_machine() {
     let ran = project.run(&arguments);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("unencrypted") && ran.stderr.contains("allow_http"), "{ran:?}");
+    arguments.extend(["-c", "model_providers.lab.allow_http=true"]);
+    arguments.extend(["-c", "model_providers.lab.request_max_retries=0"]);
+    let ran = project.run(&arguments);
+    assert_eq!(ran.code, Some(1), "nobody is there, but it was tried: {ran:?}");
 }
 
 #[test]
@@ -666,5 +677,32 @@ fn the_limits_of_the_settings_hold_for_retries() {
         let setting = format!("model_providers.lab.{setting}");
         let ran = project.run(&["run", "Explore", "x", "-q", "-c", &setting]);
         assert_eq!((ran.code, server.requests().len()), (Some(1), requests), "{setting}: {ran:?}");
+    }
+}
+
+#[test]
+fn being_told_to_end_stops_a_run_in_mid_stream_cleanly() {
+    for signal in ["-TERM", "-INT"] {
+        let api = WireApi::Gemini;
+        let server = ScriptedServer::start();
+        let gate = Gate::new();
+        server.answer(api.answer(&text(["I was about", " to say"])).gated(&gate, 1));
+        let project = lab(&server, api, "");
+        let child = project
+            .command(&["run", "Explore", "x", "--output-format", "stream-json"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut child = child.unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.by_ref().any(|line| line.unwrap().contains("I was about")));
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        let last = lines.map(Result::unwrap).last().unwrap();
+        let result: Value = serde_json::from_str(&last).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}: {result}");
+        assert_eq!((&result["status"], &result["partial"]), (&json!("aborted"), &json!(true)));
+        assert_eq!(result["result"], "I was about", "{signal}");
+        server.wait_for_hangup(1);
     }
 }
