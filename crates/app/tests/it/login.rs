@@ -1,23 +1,17 @@
 //! `attache login` and `attache logout`.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{Read as _, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink},
+    fs,
+    io::Write as _,
+    os::unix::fs::{PermissionsExt as _, symlink},
     path::PathBuf,
     process::{Command, Stdio},
-    time::{Duration, Instant},
 };
 
 use attache_testkit::project::TestProject;
-use rustix::{
-    fs::OFlags,
-    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{LocalModes, tcgetattr},
-};
 use serde_json::{Value, json};
 
-use crate::project;
+use crate::{project, terminal::Terminal};
 
 const KEY: &str = "sk-ant-0123456789-abcd";
 
@@ -356,60 +350,12 @@ fn transcripts(project: &TestProject) -> String {
     text
 }
 
-/// A terminal, and the program on it.
-struct Terminal {
-    master: File,
-    slave: File,
-    program: std::process::Child,
-}
-
-impl Terminal {
-    fn with(project: &TestProject, arguments: &[&str]) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let open = || {
-            let flags = OFlags::NOCTTY.bits().cast_signed();
-            OpenOptions::new().read(true).write(true).custom_flags(flags).open(&name).unwrap()
-        };
-        let slave = open();
-        let mut program = project.command(arguments);
-        let program = program.stdin(open()).stdout(open()).stderr(open()).spawn().unwrap();
-        Self { master: File::from(master), slave, program }
-    }
-
-    /// Waits until nothing that is typed is shown any more.
-    fn wait_for_silence(&mut self) {
-        let deadline = Instant::now() + Duration::from_mins(1);
-        while tcgetattr(&self.slave).unwrap().local_modes.contains(LocalModes::ECHO) {
-            assert!(Instant::now() < deadline, "it never asked");
-            assert!(self.program.try_wait().unwrap().is_none(), "it ended without asking");
-            std::thread::yield_now();
-        }
-    }
-
-    /// What was shown, once it has ended.
-    fn end(mut self) -> (Option<i32>, String, bool) {
-        let code = self.program.wait().unwrap().code();
-        let echo = tcgetattr(&self.slave).unwrap().local_modes.contains(LocalModes::ECHO);
-        // A marker of our own: the terminal has no end while somebody holds it.
-        self.slave.write_all(b"\x04").unwrap();
-        let mut shown = Vec::new();
-        let mut byte = [0];
-        while self.master.read_exact(&mut byte).is_ok() && byte != [4] {
-            shown.extend(byte);
-        }
-        (code, String::from_utf8_lossy(&shown).into_owned(), echo)
-    }
-}
-
 #[test]
 fn a_terminal_is_asked_and_shows_nothing_of_it() {
     let project = project();
     let mut terminal = Terminal::with(&project, &["login", "anthropic"]);
     terminal.wait_for_silence();
-    terminal.master.write_all(format!("{KEY}\r").as_bytes()).unwrap();
+    terminal.types(format!("{KEY}\r").as_bytes());
     let (code, shown, echo) = terminal.end();
     assert_eq!(code, Some(0), "{shown}");
     assert!(
@@ -426,7 +372,7 @@ fn an_interrupt_at_the_question_changes_nothing() {
     let project = project();
     let mut terminal = Terminal::with(&project, &["login", "anthropic"]);
     terminal.wait_for_silence();
-    terminal.master.write_all(b"sk-ant-01\x03").unwrap();
+    terminal.types(b"sk-ant-01\x03");
     let (code, shown, echo) = terminal.end();
     assert_eq!(code, Some(130), "{shown}");
     assert!(shown.contains("nothing was changed") && echo, "{shown}");

@@ -19,6 +19,7 @@ mod run;
 mod show;
 mod spending;
 mod suggest;
+mod terminal;
 mod tidy;
 mod transcript;
 mod trust;
