@@ -12,6 +12,7 @@ mod compaction;
 mod complete_task;
 mod decide;
 mod feed;
+pub mod fork;
 pub mod inputs;
 mod judge;
 mod opening;
@@ -139,15 +140,18 @@ impl CallGuard for RefuseAll {
 impl Run {
     /// A run that has not begun, and the event that opens its transcript.
     pub fn new(request: RunRequest) -> Result<(Self, Vec<Event>), RunError> {
-        let RunRequest { assignment, fork, guard } = request;
+        let RunRequest { mut assignment, fork, guard } = request;
         let declared = assignment.definition.input_config.as_ref();
         let problems = inputs::problems(declared, &assignment.inputs);
         if !problems.is_empty() {
             return Err(RunError::Inputs(problems));
         }
+        if let Some(fork) = &fork {
+            fork.share_with(&mut assignment);
+        }
         let mut run = Self::unopened(assignment, guard)?;
-        let messages = opening::opening(&run.assignment, fork.as_deref());
-        let events = run.happened(Event::Opened { messages, opening: None }, Duration::ZERO);
+        let opened = opening::opened(&run.assignment, fork.as_ref());
+        let events = run.happened(opened, Duration::ZERO);
         Ok((run, events))
     }
 
@@ -163,12 +167,13 @@ impl Run {
             Finish::CompleteTask => vec![complete_task::spec(output)],
             Finish::TextAnswer => Vec::new(),
         };
-        let offered: Vec<_> = assignment.tools.iter().chain(&in_grace).cloned().collect();
-        let mut names: Vec<_> = offered.iter().map(|spec| &spec.name).collect();
+        let own: Vec<_> = assignment.tools.iter().chain(&in_grace).cloned().collect();
+        let mut names: Vec<_> = own.iter().map(|spec| &spec.name).collect();
         names.sort();
         if let Some([taken, _]) = names.array_windows().find(|[one, other]| one == other) {
             return Err(RunError::NameTaken((*taken).clone()));
         }
+        let offered = assignment.shown_tools.clone().unwrap_or(own);
         Ok(Self {
             judge: Judge::new(&assignment, guard, answer_check),
             assignment: Arc::new(assignment),

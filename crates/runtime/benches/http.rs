@@ -216,6 +216,7 @@ impl World {
             model_limits: ModelLimits::default(),
             tools: Vec::new(),
             withheld_tools: Vec::new(),
+            shown_tools: None,
         };
         Start {
             assignment,

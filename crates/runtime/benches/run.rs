@@ -145,6 +145,7 @@ impl World {
             model_limits: ModelLimits::default(),
             tools: vec![self.tool.spec().clone()],
             withheld_tools: Vec::new(),
+            shown_tools: None,
         }
     }
 

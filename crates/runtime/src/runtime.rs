@@ -96,6 +96,13 @@ impl Runtime {
         &self.transcripts
     }
 
+    /// Waits until everything that was written down is on the disk: the last thing to do before the
+    /// process ends.
+    pub fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
+        let disk = self.disk.clone();
+        async move { disk.emptied().await }
+    }
+
     /// Runs an agent to its end.
     pub async fn run(&self, mut start: Start) -> Result<RunResult, StartError> {
         self.equip(&mut start.assignment, &start.rights);

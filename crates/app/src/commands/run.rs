@@ -119,6 +119,9 @@ enum RunFormat {
     StreamJson,
 }
 
+/// So long the end of a run waits for the disk.
+const DISK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+
 pub(crate) fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -147,7 +150,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         (None, OutputFormat::Json) => RunFormat::Json,
         (None, OutputFormat::Text) => RunFormat::Text,
     };
-    let watching = runtime.watch();
+    let (watching, settled) = (runtime.watch(), runtime.settled());
     let cancel = plan.start.cancel.clone();
     let shown = async {
         match format {
@@ -173,7 +176,13 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     };
     let result = result.map_err(|error| start_failure(&error))?;
     let interrupted = interrupted || cancel.is_cancelled();
-    report(&result, format, interrupted, setup)
+    let exit = report(&result, format, interrupted, setup);
+    // The answer is out; what was written down gets a moment to reach the disk.
+    let in_time = tokio::time::timeout(DISK_PATIENCE, settled).await.is_ok();
+    if !in_time && !setup.quiet {
+        print::aside("the disk is slow: the end of the transcript may not outlive a power cut");
+    }
+    exit
 }
 
 /// What is to be run, and what it continues.
@@ -218,6 +227,7 @@ fn fresh(args: &RunArgs, setup: &Setup) -> Result<RunPlan, Failure> {
         model_limits: connection.limits,
         tools: Vec::new(),
         withheld_tools,
+        shown_tools: None,
     };
     let start = start(assignment, filtered.tools, connection, root, setup);
     Ok(RunPlan { start, earlier: None })

@@ -11,9 +11,8 @@ use serde_json::{Map, Value};
 use crate::{
     definition::Definition,
     id::{AgentName, RunId, SessionId},
-    message::Message,
     outcome::{ModelUsed, ResultOf},
-    run::retry::Stage,
+    run::{fork::Fork, retry::Stage},
     tool_filter::{ToolSet, Verdict, WithheldTool},
     tool_name::ToolName,
 };
@@ -56,6 +55,9 @@ pub struct Assignment {
     /// The tools it asked for and did not get.
     #[serde(default)]
     pub withheld_tools: Vec<WithheldTool>,
+    /// The tools the model is shown, where these are not the agent's own: a fork shows its parent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_tools: Option<Vec<ToolSpec>>,
 }
 
 /// Where a session was started from.
@@ -101,7 +103,7 @@ impl SubAgentSource {
 pub enum Finish {
     /// By calling `complete_task`: every subagent.
     CompleteTask,
-    /// With a text and no call: the main agent.
+    /// With a text and no call: the main agent, and its forks.
     TextAnswer,
 }
 
@@ -189,8 +191,8 @@ pub type SharedGuard = Arc<dyn CallGuard + Send + Sync>;
 pub struct RunRequest {
     /// Which agent does what.
     pub assignment: Assignment,
-    /// The parent's conversation, for an agent that is to know it.
-    pub fork: Option<Vec<Arc<Message>>>,
+    /// What it takes over from its parent, for an agent that is to know it.
+    pub fork: Option<Fork>,
     /// The guard of every call.
     pub guard: SharedGuard,
 }

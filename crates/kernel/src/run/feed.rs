@@ -151,6 +151,19 @@ impl Run {
         }
     }
 
+    /// The calls that come next and change nothing are about to go to their tools, side by side.
+    pub fn read_only_calls_started(&mut self, now: Duration) -> Vec<Event> {
+        let next = self.state.calls.iter().filter_map(|open| match &open.verdict {
+            Verdict::Execute { tool } if open.answer.is_none() => Some((open, tool)),
+            Verdict::Execute { .. } | Verdict::Answer { .. } | Verdict::Complete => None,
+        });
+        let ids: Vec<_> = next
+            .take_while(|(_, tool)| self.assignment.effect_of(tool) == Effect::ReadOnly)
+            .map(|(open, _)| open.id.clone())
+            .collect();
+        ids.iter().flat_map(|id| self.tool_started(id, now)).collect()
+    }
+
     /// A tool returned.
     pub fn tool_returned(
         &mut self,

@@ -22,6 +22,9 @@ pub(crate) struct Judge {
     pub(crate) guard: SharedGuard,
     pub(crate) answer_check: AnswerCheck,
     finish: Finish,
+    /// Whether `complete_task` hands in an answer. Of a fork that cannot be shown the call it is taken
+    /// all the same.
+    completes: bool,
     offered: Vec<String>,
     known: BTreeMap<ToolName, Option<String>>,
 }
@@ -43,6 +46,9 @@ impl Judge {
         answer_check: AnswerCheck,
     ) -> Self {
         let mut known = BTreeMap::new();
+        for shown in assignment.shown_tools.iter().flatten() {
+            known.insert(shown.name.clone(), Some(prose::SHOWN_ONLY.to_owned()));
+        }
         for withheld in &assignment.withheld_tools {
             let Ok(tool) = withheld.tool.parse::<ToolName>();
             known.insert(tool, Some(withheld.reason.clone()));
@@ -55,7 +61,9 @@ impl Judge {
         if assignment.finish == Finish::CompleteTask {
             offered.push(COMPLETE_TASK.to_owned());
         }
-        Self { guard, answer_check, finish: assignment.finish, offered, known }
+        let finish = assignment.finish;
+        let completes = finish == Finish::CompleteTask || assignment.shown_tools.is_some();
+        Self { guard, answer_check, finish, completes, offered, known }
     }
 
     /// One verdict for each call.
@@ -64,9 +72,7 @@ impl Judge {
         calls: &[&ToolCall],
         circumstances: Circumstances,
     ) -> Vec<Verdict> {
-        let completes = |call: &ToolCall| {
-            self.finish == Finish::CompleteTask && call.name.trim() == COMPLETE_TASK
-        };
+        let completes = |call: &ToolCall| self.completes && call.name.trim() == COMPLETE_TASK;
         if calls.iter().any(|call| completes(call)) {
             return self.completion_verdicts(calls, completes, circumstances);
         }

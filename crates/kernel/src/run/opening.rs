@@ -1,12 +1,14 @@
 //! The opening: the messages a run begins with.
 //!
 //! Instructions; the parent's conversation and its boundary, for an agent that is to know it; the
-//! definition's examples; the task. The instructions of the parent never become the child's.
+//! definition's examples; the task. Whoever repeats its parent's instructions is told, with the task,
+//! that its own hold in their place.
 
-use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use super::{
     assignment::{Assignment, Finish},
+    fork::Fork,
     inputs::shown,
     prose,
 };
@@ -15,16 +17,29 @@ use crate::{
         InitialRole,
         template::{refers_to, render},
     },
-    id::ToolCallId,
-    message::{AssistantPart, Message, ToolResult},
+    event::Event,
+    message::Message,
 };
 
+/// The event that opens a run. Of what a fork takes over only the instructions are bound to stay.
+pub(crate) fn opened(assignment: &Assignment, fork: Option<&Fork>) -> Event {
+    let messages = opening(assignment, fork);
+    let instructions =
+        messages.iter().take_while(|message| matches!(***message, Message::System { .. })).count();
+    let opening = fork.and(u64::try_from(instructions).ok());
+    Event::Opened { messages, opening }
+}
+
 /// The messages a run begins with.
-pub(crate) fn opening(assignment: &Assignment, fork: Option<&[Arc<Message>]>) -> Vec<Arc<Message>> {
+fn opening(assignment: &Assignment, fork: Option<&Fork>) -> Vec<Arc<Message>> {
     let prompts = &assignment.definition.prompt_config;
-    let mut messages = vec![Arc::new(Message::system(system_prompt(assignment)))];
-    if let Some(parent) = fork {
-        messages.extend(settled(parent));
+    let shares = fork.is_some() && assignment.shown_tools.is_some();
+    let mut messages = Vec::new();
+    if !shares {
+        messages.push(Arc::new(Message::system(system_prompt(assignment))));
+    }
+    if let Some(fork) = fork {
+        messages.extend(fork.settled(shares));
         messages.push(Arc::new(Message::user(prose::FORK_BOUNDARY)));
     }
     for example in &prompts.initial_messages {
@@ -34,8 +49,22 @@ pub(crate) fn opening(assignment: &Assignment, fork: Option<&[Arc<Message>]>) ->
             InitialRole::Assistant => Message::assistant(text),
         }));
     }
-    messages.push(Arc::new(Message::user(first_question(assignment))));
+    let question = first_question(assignment);
+    let question = if shares { fork_task(assignment, &question) } else { question };
+    messages.push(Arc::new(Message::user(question)));
     messages
+}
+
+/// The task of a fork that repeats its parent's instructions: its own stand beside it.
+fn fork_task(assignment: &Assignment, task: &str) -> String {
+    let names: Vec<_> = assignment.tools.iter().map(|spec| spec.name.to_string()).collect();
+    let finish = match assignment.finish {
+        Finish::CompleteTask => prose::FINISH,
+        Finish::TextAnswer => prose::FORK_FINISH_TEXT,
+    };
+    let instructions = filled(body(assignment), assignment);
+    let agent = assignment.definition.agent_type.as_str();
+    prose::fork_task(agent, instructions.trim(), &names, finish, task)
 }
 
 fn body(assignment: &Assignment) -> &str {
@@ -84,52 +113,4 @@ fn filled(template: &str, assignment: &Assignment) -> String {
             .filter(|declared| declared.inputs.contains_key(name))
             .map(|_| shown(assignment.inputs.get(name))),
     })
-}
-
-/// A parent's conversation without its instructions and without calls that have no result yet; their
-/// text is kept, and messages that need no change are shared.
-fn settled(parent: &[Arc<Message>]) -> Vec<Arc<Message>> {
-    let called: BTreeSet<&ToolCallId> =
-        parent.iter().flat_map(|message| message.calls().map(|call| &call.id)).collect();
-    let answered: BTreeSet<&ToolCallId> = parent
-        .iter()
-        .flat_map(|message| results(message).iter().map(|result| &result.call_id))
-        .collect();
-    let keep = |message: &Arc<Message>| match message.as_ref() {
-        Message::System { .. } => None,
-        Message::User { .. } => Some(message.clone()),
-        Message::Assistant { content } => {
-            if message.calls().all(|call| answered.contains(&call.id)) {
-                return Some(message.clone());
-            }
-            let content: Vec<_> =
-                content.iter().filter(|part| stays(part, &answered)).cloned().collect();
-            (!content.is_empty()).then(|| Arc::new(Message::Assistant { content }))
-        }
-        Message::Tool { results } => {
-            if results.iter().all(|result| called.contains(&result.call_id)) {
-                return Some(message.clone());
-            }
-            let results: Vec<_> =
-                results.iter().filter(|result| called.contains(&result.call_id)).cloned().collect();
-            (!results.is_empty()).then(|| Arc::new(Message::Tool { results }))
-        }
-    };
-    parent.iter().filter_map(keep).collect()
-}
-
-/// Reasoning goes with the calls it led to: providers want it beside them or not at all.
-fn stays(part: &AssistantPart, answered: &BTreeSet<&ToolCallId>) -> bool {
-    match part {
-        AssistantPart::Text { text, .. } => !text.trim().is_empty(),
-        AssistantPart::Thinking { .. } => false,
-        AssistantPart::ToolCall { call } => answered.contains(&call.id),
-    }
-}
-
-fn results(message: &Message) -> &[ToolResult] {
-    match message {
-        Message::Tool { results } => results,
-        Message::System { .. } | Message::User { .. } | Message::Assistant { .. } => &[],
-    }
 }

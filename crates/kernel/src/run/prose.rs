@@ -27,6 +27,10 @@ pub(crate) const GO_ON: &str = "Go on.";
 pub(crate) const ACCEPTED: &str = "Accepted.";
 /// What stands between a parent's conversation and the task.
 pub(crate) const FORK_BOUNDARY: &str = prose!("fork_boundary");
+/// What a fork is told about handing in its answer, where it shares its parent's tools.
+pub(crate) const FORK_FINISH_TEXT: &str = prose!("fork_finish_text");
+/// Why a tool cannot be called that only its parent's cache keeps in sight.
+pub(crate) const SHOWN_ONLY: &str = "it belongs to the conversation before your task";
 /// What is left of a tool result that had to go.
 pub(crate) const STUB: &str = prose!("stub");
 /// What is left of one that the model has not read.
@@ -65,6 +69,25 @@ pub(crate) fn grace(finish: Finish, reason: RecoveredFrom) -> String {
         Finish::TextAnswer => prose!("grace_text"),
     };
     with(text, &[("reason", reason)])
+}
+
+/// The task of a fork that repeats its parent's instructions, after its own.
+pub(crate) fn fork_task(
+    agent: &str,
+    instructions: &str,
+    tools: &[String],
+    finish: &str,
+    task: &str,
+) -> String {
+    let tools = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
+    let values = [
+        ("agent", agent),
+        ("instructions", instructions),
+        ("tools", &tools),
+        ("finish", finish),
+        ("task", task),
+    ];
+    with(prose!("fork_task"), &values)
 }
 
 /// What stands in the place of a conversation.

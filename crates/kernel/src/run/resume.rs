@@ -27,7 +27,7 @@ impl Run {
     ) -> Result<(Self, Vec<Event>), RunError> {
         let mut run = Self::unopened(assignment, guard)?;
         let opened = if self.state.conversation.is_empty() {
-            Event::Opened { messages: opening::opening(&run.assignment, None), opening: None }
+            opening::opened(&run.assignment, None)
         } else {
             Event::Opened {
                 messages: self.continued_with(&run.assignment.task),

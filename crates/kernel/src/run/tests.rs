@@ -3,6 +3,7 @@
 
 mod compaction;
 mod endings;
+mod forks;
 mod grace;
 mod openings;
 mod properties;
@@ -106,6 +107,7 @@ pub(super) fn assignment() -> Assignment {
             tool: BuiltinTool::WriteFile.as_str().to_owned(),
             reason: "the agent is not trusted".to_owned(),
         }],
+        shown_tools: None,
     }
 }
 

@@ -78,6 +78,7 @@ fn assignment() -> Assignment {
             tool: BuiltinTool::Shell.as_str().to_owned(),
             reason: "the agent is not trusted".to_owned(),
         }],
+        shown_tools: None,
     }
 }
 

@@ -37,7 +37,13 @@ impl Driver {
         drop(request);
         match waited {
             Waited::Answered(Ok(reply)) => {
-                self.feed(|run, now| run.model_replied(reply, now)).await
+                // What the reply asks for begins in the same breath, and is written down with it.
+                self.feed(|run, now| {
+                    let mut events = run.model_replied(reply, now);
+                    events.extend(run.read_only_calls_started(now));
+                    events
+                })
+                .await
             }
             Waited::Answered(Err(failure)) => self.failed(failure).await,
             Waited::Stalled => {

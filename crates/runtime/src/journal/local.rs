@@ -1,21 +1,28 @@
 //! A journal on this machine: a transcript file, synced beside the run.
 //!
 //! Every turn's end is brought onto the disk soon after it, the last one included. One sync a file is
-//! under way at a time, and few in all: a slow disk is asked for the last state, not for every one.
+//! under way at a time, and few in all: a slow disk is asked for the last state, not for every one, and
+//! turns that follow each other within moments share theirs.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU8, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
 };
 
 use attache_kernel::transcript::Entry;
-use tokio::{sync::Semaphore, task::JoinHandle};
+use tokio::sync::Semaphore;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Appending, Journal, JournalError};
 use crate::transcripts::{self, Syncer};
 
 /// So many syncs are under way at once; more only get into each other's way.
 const AT_ONCE: usize = 2;
+/// So long a sync waits for more to be written.
+const GATHERING: Duration = Duration::from_millis(10);
 
 /// Nothing is under way.
 const IDLE: u8 = 0;
@@ -26,11 +33,28 @@ const AGAIN: u8 = 2;
 
 /// The journals of one process wait here for their disk. A copy is the same queue.
 #[derive(Debug, Clone)]
-pub struct DiskQueue(Arc<Semaphore>);
+pub struct DiskQueue {
+    places: Arc<Semaphore>,
+    syncing: TaskTracker,
+    hurry: CancellationToken,
+}
 
 impl Default for DiskQueue {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(AT_ONCE)))
+        Self {
+            places: Arc::new(Semaphore::new(AT_ONCE)),
+            syncing: TaskTracker::new(),
+            hurry: CancellationToken::new(),
+        }
+    }
+}
+
+impl DiskQueue {
+    /// Waits until everything that was written is on the disk. From here on nothing is gathered.
+    pub async fn emptied(&self) {
+        self.hurry.cancel();
+        self.syncing.close();
+        self.syncing.wait().await;
     }
 }
 
@@ -40,13 +64,12 @@ pub struct LocalJournal {
     transcript: transcripts::Journal,
     queue: DiskQueue,
     state: Arc<AtomicU8>,
-    syncing: Option<JoinHandle<()>>,
 }
 
 impl LocalJournal {
     /// A journal into that transcript.
     pub fn new(transcript: transcripts::Journal, queue: DiskQueue) -> Self {
-        Self { transcript, queue, state: Arc::new(AtomicU8::new(IDLE)), syncing: None }
+        Self { transcript, queue, state: Arc::new(AtomicU8::new(IDLE)) }
     }
 }
 
@@ -63,7 +86,7 @@ impl Journal for LocalJournal {
         if before == Ok(IDLE) {
             let syncer = self.transcript.syncer();
             let (queue, state) = (self.queue.clone(), Arc::clone(&self.state));
-            self.syncing = Some(tokio::spawn(sync_until_idle(syncer, queue, state)));
+            self.queue.syncing.spawn(sync_until_idle(syncer, queue, state));
         }
         Box::pin(std::future::ready(Ok(())))
     }
@@ -71,7 +94,8 @@ impl Journal for LocalJournal {
 
 async fn sync_until_idle(syncer: Syncer, queue: DiskQueue, state: Arc<AtomicU8>) {
     loop {
-        let place = queue.0.acquire().await;
+        queue.hurry.run_until_cancelled(tokio::time::sleep(GATHERING)).await;
+        let place = queue.places.acquire().await;
         // Whatever is written from here on wants another round.
         state.store(SYNCING, Ordering::Release);
         let syncer = syncer.clone();

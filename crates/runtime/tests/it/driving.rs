@@ -86,6 +86,7 @@ impl Task {
             model_limits: ModelLimits::default(),
             tools: builtin_tools().iter().map(|tool| tool.spec().clone()).collect(),
             withheld_tools: Vec::new(),
+            shown_tools: None,
         };
         Self { folder: folder.to_owned(), assignment }
     }

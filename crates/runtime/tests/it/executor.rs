@@ -166,6 +166,7 @@ impl World {
             },
             tools: self.tools.iter().map(|tool| tool.spec().clone()).collect(),
             withheld_tools: Vec::new(),
+            shown_tools: None,
         }
     }
 

@@ -108,6 +108,7 @@ fn assignment() -> Assignment {
         model_limits: ModelLimits::default(),
         tools: Vec::new(),
         withheld_tools: Vec::new(),
+        shown_tools: None,
     }
 }
 

@@ -19,8 +19,11 @@ use attache_kernel::{
     message::{AssistantPart, Message, ToolCall, ToolResult},
     transcript::{Entry, Header, Line, fold},
 };
-use attache_runtime::transcripts::{
-    Durability, Journal, Options, RunState, Secrets, TranscriptError, TranscriptStore,
+use attache_runtime::{
+    journal::{DiskQueue, Journal as _, LocalJournal},
+    transcripts::{
+        Durability, Journal, Options, RunState, Secrets, TranscriptError, TranscriptStore,
+    },
 };
 use tempfile::TempDir;
 
@@ -123,6 +126,25 @@ fn what_is_written_is_read_back_and_is_the_owners_alone() {
     assert_eq!((&transcript.entries, transcript.state), (&entries(), RunState::Completed));
     assert_eq!((transcript.last_seq(), &transcript.path), (Some(12), &path));
     assert!(fold(transcript.into_lines()).unwrap().has_ended());
+}
+
+#[tokio::test(start_paused = true)]
+async fn turns_share_a_sync_and_none_is_lost_at_the_end() {
+    let fixture = Fixture::new();
+    let queue = DiskQueue::default();
+    let transcript = fixture.store.create(&header("s1", "agent-1")).unwrap();
+    let mut journal = LocalJournal::new(transcript, queue.clone());
+    let some = entries();
+    for entry in &some[..4] {
+        journal.append(std::slice::from_ref(entry)).await.unwrap();
+        journal.turn_ended().await.unwrap();
+    }
+    drop(journal);
+    // Whoever still has to sync holds the transcript.
+    let state = || fixture.store.load("agent-1").unwrap().state;
+    assert_eq!(state(), RunState::Running);
+    queue.emptied().await;
+    assert_eq!(state(), RunState::Interrupted);
 }
 
 #[test]

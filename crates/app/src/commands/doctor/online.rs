@@ -63,6 +63,7 @@ pub(super) fn check(setup: &Setup) -> Result<Check, Failure> {
         model_limits: connection.limits,
         tools: Vec::new(),
         withheld_tools: Vec::new(),
+        shown_tools: None,
     };
     let messages: Conversation = [Arc::new(Message::user("Say ok."))].into_iter().collect();
     let request = ModelRequest {

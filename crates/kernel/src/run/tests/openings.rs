@@ -15,15 +15,7 @@ fn edited(edit: impl FnOnce(&mut Definition)) -> Assignment {
 }
 
 fn opening(assignment: Assignment) -> Vec<Message> {
-    opening_after(assignment, None)
-}
-
-fn opening_after(assignment: Assignment, fork: Option<Vec<Message>>) -> Vec<Message> {
-    let request = RunRequest {
-        assignment,
-        fork: fork.map(|messages| messages.into_iter().map(Arc::new).collect()),
-        guard: guard(),
-    };
+    let request = RunRequest { assignment, fork: None, guard: guard() };
     let (run, _) = Run::new(request).unwrap();
     let messages = run.conversation().messages();
     messages.iter().map(|message| (**message).clone()).collect()
@@ -104,45 +96,6 @@ fn an_agent_without_instructions_has_default_ones() {
         panic!("no instructions");
     };
     assert!(text.starts_with("You are a careful assistant."), "{text}");
-}
-
-#[test]
-fn a_fork_brings_the_parents_settled_messages() {
-    let result = |id: &str| ToolResult {
-        call_id: ToolCallId::new(id),
-        text: "r".to_owned(),
-        is_error: false,
-        images: Vec::new(),
-        artifacts: Vec::new(),
-    };
-    let thinking =
-        AssistantPart::Thinking { text: "hm".to_owned(), signature: None, provider_data: None };
-    let assistant = |content: Vec<AssistantPart>| Message::Assistant { content };
-    let settled = assistant(vec![thinking.clone(), read("a", "x")]);
-    let parent = vec![
-        Message::system("parent"),
-        Message::user("do"),
-        settled.clone(),
-        Message::Tool { results: vec![result("a"), result("orphan")] },
-        assistant(vec![call("lost", "Task", "{}")]),
-        assistant(vec![thinking, AssistantPart::text("I delegate."), call("b", "Task", "{}")]),
-    ];
-    let messages = opening_after(assignment(), Some(parent));
-    assert_eq!(
-        messages[1..5],
-        [
-            Message::user("do"),
-            settled,
-            Message::Tool { results: vec![result("a")] },
-            Message::assistant("I delegate."),
-        ]
-    );
-    let boundary = "### FORKING CONVERSATION CONTEXT ###\n### ENTERING SUB-AGENT ROUTINE ###\n\
-        Entered sub-agent context\n\nPLEASE NOTE:\n\
-        - The messages above this point are from the main thread prior to sub-agent execution.\n\
-        - Context messages may include tool_use blocks for tools not available in sub-agent context.\n\
-        - Only complete the specific sub-agent task you have been assigned below.";
-    assert_eq!(messages[5..], [Message::user(boundary), Message::user("Test it.")]);
 }
 
 #[test]

@@ -220,3 +220,27 @@ fn signatures_and_provider_data_are_sent_back_unchanged() {
     let kept = &request.messages.messages()[2];
     assert_eq!(**kept, Message::Assistant { content });
 }
+
+#[test]
+fn calls_that_change_nothing_begin_together_up_to_the_first_that_does() {
+    let mut script = Script::begin(assignment());
+    let shell = |id| call(id, "shell", "{}");
+    script.replies(vec![
+        read("a", "x"),
+        call("b", "nothing", "{}"),
+        read("c", "y"),
+        shell("d"),
+        read("e", "z"),
+    ]);
+    let started = script.does(Run::read_only_calls_started);
+    let begun: Vec<_> = script.pending().into_iter().map(|call| call.started).collect();
+    assert_eq!((started.len(), begun), (2, vec![true, true, false, false]));
+    assert_eq!(script.does(Run::read_only_calls_started), []);
+    script.returns("a", "text").returns("c", "text");
+    assert_eq!(script.does(Run::read_only_calls_started), []);
+    script.returns("d", "text");
+    assert_eq!(script.does(Run::read_only_calls_started).len(), 1);
+    script.returns("e", "text");
+    assert_eq!(script.does(Run::read_only_calls_started), []);
+    script.model_request();
+}

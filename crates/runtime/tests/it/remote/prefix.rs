@@ -2,11 +2,11 @@
 //! that is what providers' caches go by.
 
 use attache_kernel::{
-    message::Message,
     outcome::Status,
     run::{
         Run, Step,
         assignment::{Assignment, RunRequest},
+        fork::Fork,
     },
 };
 use attache_runtime::model::{Chunk, Model as _, ModelCall, wire::Traits};
@@ -94,9 +94,8 @@ async fn caches_are_asked_for_where_they_have_to_be() {
 
 /// The first request of a run that knows its parent's conversation.
 async fn forked(lab: &Lab, parent: &Run, assignment: Assignment) -> Request {
-    let fork: Vec<Arc<Message>> = parent.conversation().messages().to_vec();
-    let request = RunRequest { assignment, fork: Some(fork), guard: allow_all() };
-    let (mut run, _) = Run::new(request).unwrap();
+    let fork = Some(Fork::of(parent));
+    let (mut run, _) = Run::new(RunRequest { assignment, fork, guard: allow_all() }).unwrap();
     run.start(Duration::ZERO);
     let Step::CallModel(request) = run.next_step() else { panic!("a run begins with a call") };
     lab.turn(&completes());
@@ -111,21 +110,23 @@ async fn a_fork_begins_with_its_parents_bytes() {
         let lab = Lab::new(api);
         let parent = five_turns(&lab).await.run;
         let last = lab.server.requests().pop().unwrap();
-        let task = |mut assignment: Assignment| {
-            assignment.task = "another thing".to_owned();
-            assignment
-        };
-        let same = forked(&lab, &parent, task(parent.assignment().clone())).await;
-        assert!(continues(&last, &same), "{api:?}");
-        // Another agent has other instructions; what was said is the same.
-        let mut other = task(assignment());
+        // Another agent, with instructions of its own and fewer tools.
+        let mut other = assignment();
+        other.task = "another thing".to_owned();
         other.tools = parent.assignment().tools.clone();
+        other.tools.truncate(1);
+        assert_ne!(other.tools, parent.assignment().tools);
         let definition = Arc::make_mut(&mut other.definition);
         definition.prompt_config.system_prompt = Some("You are another.".to_owned());
-        let other = forked(&lab, &parent, other).await;
-        let (said, repeated) = (messages(api, &last), messages(api, &other));
+        let same_model = forked(&lab, &parent, other.clone()).await;
+        assert!(continues(&last, &same_model), "{api:?}");
+        assert!(String::from_utf8(same_model.body).unwrap().contains("You are another."));
+        // Of another model there is no cache; what was said is the same.
+        other.model.id = "another".to_owned();
+        let other_model = forked(&lab, &parent, other).await;
+        let (said, repeated) = (messages(api, &last), messages(api, &other_model));
         assert!(repeated.starts_with(said.strip_suffix(b"]}").unwrap()), "{api:?}");
-        assert!(!continues(&last, &other), "{api:?}");
+        assert!(!continues(&last, &other_model), "{api:?}");
     })
     .await;
 }
