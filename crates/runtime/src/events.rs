@@ -32,6 +32,11 @@ impl Publisher {
         receiver
     }
 
+    /// Whether anyone watches.
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.watchers.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// How much of the end of a text may be the beginning of a key, and must not be shown yet.
     pub(crate) fn held_back(&self, text: &str) -> usize {
         self.secrets.unfinished(text)

@@ -4,6 +4,7 @@
 //! outside the roots, whatever the path says and whatever is swapped meanwhile. The canonical path
 //! picks the root; the open then walks down from that root's own handle and follows no link.
 
+mod at_hand;
 mod beneath;
 mod diagnosis;
 mod directory;

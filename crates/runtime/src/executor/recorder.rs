@@ -62,6 +62,9 @@ impl Recorder {
         if entries.iter().any(ends_a_turn) {
             self.journal.turn_ended().await?;
         }
+        if !self.events.is_watched() {
+            return Ok(());
+        }
         for entry in entries {
             if let Some(activity) = run.activity(&entry.event, entry.seq, entry.ts.as_str()) {
                 self.events.publish(activity);

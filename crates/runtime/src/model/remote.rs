@@ -11,7 +11,7 @@ pub(crate) mod sse;
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -20,10 +20,10 @@ use std::{
 use attache_kernel::{
     definition::ModelConfig,
     price::Price,
-    run::{ModelFailure, ModelRequest, Reply, Stage},
+    run::{ModelFailure, ModelRequest, Reply, Stage, assignment::ToolSpec},
 };
 use jiff::Timestamp;
-use reqwest::{Client, Response, header::CONTENT_TYPE};
+use reqwest::{Client, Response, Url, header::CONTENT_TYPE};
 use serde_json::Value;
 
 use self::{
@@ -52,6 +52,19 @@ pub struct RemoteModel {
     secrets: Secrets,
     /// Whether the provider has left out the mark at the end of a whole answer before: some always do.
     leaves_out_marks: AtomicBool,
+    written: Mutex<Written>,
+}
+
+/// What stays the same from turn to turn, and need not be made again.
+#[derive(Default)]
+struct Written {
+    address: Option<(String, Url)>,
+    tools: Option<WrittenTools>,
+}
+
+struct WrittenTools {
+    specs: Arc<[ToolSpec]>,
+    text: Option<Arc<str>>,
 }
 
 /// Why a model cannot be asked.
@@ -76,7 +89,8 @@ impl RemoteModel {
         let http = http.for_address(&provider.address(""))?;
         let secrets = Secrets::new(provider.secrets());
         let leaves_out_marks = AtomicBool::new(false);
-        Ok(Self { provider, http, traits, price, secrets, leaves_out_marks })
+        let written = Mutex::default();
+        Ok(Self { provider, http, traits, price, secrets, leaves_out_marks, written })
     }
 
     /// Refuses an agent's parameters if they cannot be sent.
@@ -89,14 +103,15 @@ impl RemoteModel {
         let cleaned = origin::without_foreign(&request.messages, self.provider.id())
             .map(|messages| ModelRequest { messages, ..request.clone() });
         let request = cleaned.as_ref().unwrap_or(request);
-        let asked = Asked { request, assignment, traits: self.traits };
+        let (address, tools) = self.written(&assignment.model.id, &request.tools);
+        let asked = Asked { request, assignment, traits: self.traits, tools: tools.as_deref() };
         let body = self.provider.wire_api().body(asked).map_err(|error| {
             let message = format!("the request cannot be written: {error}");
             ModelFailure::Fatal { message }
         })?;
         let response = self
             .http
-            .post(self.provider.address(&assignment.model.id))
+            .post(address)
             .headers(self.provider.headers().clone())
             .body(body)
             .send()
@@ -121,6 +136,27 @@ impl RemoteModel {
             usage: answer.usage,
             cost_usd: answer.cost_usd.or(priced),
         })
+    }
+
+    /// The address of a model, and tools as they are written.
+    fn written(&self, model: &str, tools: &Arc<[ToolSpec]>) -> (Url, Option<Arc<str>>) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let address = match &written.address {
+            Some((known, address)) if known == model => address.clone(),
+            Some(_) | None => {
+                let address = self.provider.address(model);
+                written.address.insert((model.to_owned(), address)).1.clone()
+            }
+        };
+        let tools = match &written.tools {
+            Some(known) if Arc::ptr_eq(&known.specs, tools) => known.text.clone(),
+            Some(_) | None => {
+                let text = self.provider.wire_api().tools(tools).map(Arc::from);
+                let specs = Arc::clone(tools);
+                written.tools.insert(WrittenTools { specs, text }).text.clone()
+            }
+        };
+        (address, tools)
     }
 
     async fn read(

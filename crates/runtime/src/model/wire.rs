@@ -15,9 +15,14 @@ use attache_kernel::{
     event::StopReason,
     message::AssistantPart,
     model_catalogue::Thinking,
-    run::{ModelRequest, assignment::Assignment},
+    run::{
+        ModelRequest,
+        assignment::{Assignment, ToolSpec},
+    },
     usage::Usage,
 };
+
+use serde_json::{Value, json};
 
 use super::{
     Chunk,
@@ -57,6 +62,8 @@ pub(super) struct Asked<'a> {
     pub(super) request: &'a ModelRequest,
     pub(super) assignment: &'a Assignment,
     pub(super) traits: Traits,
+    /// The request's tools as [`WireApi::tools`] writes them.
+    pub(super) tools: Option<&'a str>,
 }
 
 /// Reads the events of an answer.
@@ -140,6 +147,23 @@ impl WireApi {
         }
     }
 
+    /// Tools as this API takes them; none if there are none. They stay the same from turn to turn, so
+    /// they need not be written again for each.
+    pub(super) fn tools(self, specs: &[ToolSpec]) -> Option<String> {
+        let write = match self {
+            Self::Responses => responses::request::tool,
+            Self::Chat => chat::request::tool,
+            Self::Anthropic => anthropic::request::tool,
+            Self::Gemini => gemini::request::tool,
+        };
+        let tools: Vec<Value> = specs.iter().map(write).collect();
+        let written = match self {
+            Self::Gemini => json!([{"functionDeclarations": tools}]),
+            Self::Responses | Self::Chat | Self::Anthropic => Value::Array(tools),
+        };
+        (!specs.is_empty()).then(|| written.to_string())
+    }
+
     /// The body of a request.
     pub(super) fn body(self, asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
         match self {
@@ -179,7 +203,7 @@ fn stopped(said: StopReason, content: &[AssistantPart]) -> StopReason {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::{Map, Value};
+    use serde_json::Map;
 
     use super::*;
 

@@ -2,8 +2,7 @@
 
 use std::{
     fmt,
-    fs::File,
-    io::{self, Read as _},
+    io::{self, Read},
 };
 
 /// How many bytes are looked at.
@@ -88,7 +87,7 @@ impl fmt::Display for Content {
 }
 
 /// Looks at the beginning of a file; afterwards the file stands somewhere after it.
-pub(super) fn sniff(file: &mut File) -> io::Result<Content> {
+pub(super) fn sniff(file: &mut impl Read) -> io::Result<Content> {
     // All of it at once, and room to see that there is no more.
     let mut head = Vec::with_capacity(SNIFFED + 1);
     file.take(SNIFFED as u64).read_to_end(&mut head)?;

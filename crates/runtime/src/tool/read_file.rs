@@ -7,8 +7,8 @@
 mod lines;
 
 use std::{
-    fs::File,
-    io::{self, Seek as _},
+    future::ready,
+    io::{self, Cursor, Read, Seek},
 };
 
 use attache_kernel::tool_name::BuiltinTool;
@@ -24,12 +24,14 @@ use super::{
     off_thread::off_thread,
     wording::{count, grouped, size},
 };
-use crate::workspace::{Location, reason};
+use crate::workspace::{Location, Workspace, reason};
 
 /// How many lines are shown unless asked otherwise.
 const DEFAULT_LINES: usize = 2000;
 /// How many bytes are shown at most.
 const MAX_BYTES: usize = 48 * 1024;
+/// How many bytes a file may have that is read in passing.
+const MAX_AT_HAND: usize = 64 * 1024;
 /// How far the lines after those shown are counted, in bytes.
 const MAX_COUNTED: u64 = 16 << 20;
 
@@ -72,15 +74,15 @@ impl Tool for ReadFile {
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+        let request = match Request::new(arguments) {
+            Ok(request) => request,
+            Err(error) => return Box::pin(ready(error.into())),
+        };
+        if let Some(output) = request.read_at_hand(&context.workspace, &context.cancel) {
+            return Box::pin(ready(output));
+        }
         let workspace = context.workspace.clone();
-        Box::pin(off_thread(&context.cancel, move |stop| {
-            let request = Request::new(arguments)?;
-            let location = workspace.resolve(&request.path)?;
-            let file = location.open_file()?;
-            request
-                .read(&location, file, stop)
-                .map_err(|error| ToolOutput::error(format!("{location}: {}", reason(&error))))
-        }))
+        Box::pin(off_thread(&context.cancel, move |stop| request.read_from_disk(&workspace, stop)))
     }
 }
 
@@ -97,13 +99,32 @@ impl Request {
         Ok(request)
     }
 
+    /// Reads a small file that needs no waiting for.
+    fn read_at_hand(&self, workspace: &Workspace, stop: &CancellationToken) -> Option<ToolOutput> {
+        let (location, content) = workspace.at_hand(&self.path, MAX_AT_HAND)?;
+        let bytes = content.len() as u64;
+        self.read(&location, Cursor::new(content), bytes, stop).ok()
+    }
+
+    fn read_from_disk(
+        &self,
+        workspace: &Workspace,
+        stop: &CancellationToken,
+    ) -> Result<ToolOutput, ToolOutput> {
+        let location = workspace.resolve(&self.path)?;
+        let file = location.open_file()?;
+        let told = |error| ToolOutput::error(format!("{location}: {}", reason(&error)));
+        let bytes = file.metadata().map_err(told)?.len();
+        self.read(&location, file, bytes, stop).map_err(told)
+    }
+
     fn read(
         &self,
         location: &Location,
-        mut file: File,
+        mut file: impl Read + Seek,
+        bytes: u64,
         stop: &CancellationToken,
     ) -> io::Result<ToolOutput> {
-        let bytes = file.metadata()?.len();
         match content::sniff(&mut file)? {
             Content::Empty => return Ok(ToolOutput::text(format!("{location} is empty"))),
             content @ (Content::Binary(_) | Content::Image(_)) => {
@@ -127,7 +148,7 @@ impl Request {
         self.show(location, Lines::new(decoded, stop))
     }
 
-    fn show<R: io::Read>(
+    fn show<R: Read>(
         &self,
         location: &Location,
         mut lines: Lines<'_, R>,
@@ -231,3 +252,6 @@ impl Page {
 fn format_cut(left_out: u64) -> String {
     format!("… [{} bytes more]", grouped(left_out))
 }
+
+#[cfg(test)]
+mod tests;

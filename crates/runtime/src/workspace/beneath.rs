@@ -34,6 +34,8 @@ pub(super) struct Root {
     handle: OwnedFd,
     /// The system has no `openat2`, or a sandbox forbids it.
     stepwise: AtomicBool,
+    /// What is in memory can be told from what is not, and nothing else is waited for.
+    tells_at_hand: AtomicBool,
 }
 
 impl Root {
@@ -41,7 +43,8 @@ impl Root {
         let path = fs::canonicalize(path)?;
         let flags = PASSING | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = rustix::fs::open(&path, flags, Mode::empty())?;
-        Ok(Self { path, prefix, handle, stepwise: AtomicBool::new(false) })
+        let tells_at_hand = AtomicBool::new(never_asks_elsewhere(&handle));
+        Ok(Self { path, prefix, handle, stepwise: AtomicBool::new(false), tells_at_hand })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -62,6 +65,55 @@ impl Root {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = File::from(self.open_beneath(relative, flags)?);
         if file.metadata()?.is_file() { Ok(file) } else { Err(Errno::NOTDIR.into()) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn tells_at_hand(&self) -> bool {
+        self.tells_at_hand.load(Ordering::Relaxed)
+    }
+
+    /// The content of a regular file of at most so many bytes, if it can be had without waiting.
+    #[cfg(target_os = "linux")]
+    pub(super) fn read_at_hand(&self, relative: &Path, most: usize) -> Option<Vec<u8>> {
+        use rustix::{
+            fs::{FileType, ResolveFlags},
+            io::ReadWriteFlags,
+        };
+        if !self.tells_at_hand.load(Ordering::Relaxed) {
+            return None;
+        }
+        let given_up = |error| {
+            if matches!(error, Errno::NOSYS | Errno::PERM | Errno::INVAL | Errno::OPNOTSUPP) {
+                self.tells_at_hand.store(false, Ordering::Relaxed);
+            }
+        };
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH
+            | ResolveFlags::NO_SYMLINKS
+            | ResolveFlags::NO_XDEV
+            | ResolveFlags::CACHED;
+        let file = rustix::fs::openat2(&self.handle, relative, flags, Mode::empty(), resolve)
+            .map_err(given_up)
+            .ok()?;
+        let stat = rustix::fs::fstat(&file).ok()?;
+        let size = usize::try_from(stat.st_size).ok().filter(|size| *size <= most)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return None;
+        }
+        // One byte more than there should be: a file that grows is none to be read in passing.
+        let mut content = vec![0; size + 1];
+        let mut into = [io::IoSliceMut::new(&mut content)];
+        let read = rustix::io::preadv2(&file, &mut into, 0, ReadWriteFlags::NOWAIT)
+            .map_err(given_up)
+            .ok()?;
+        content.truncate(size);
+        (read == size).then_some(content)
+    }
+
+    /// Only Linux can tell.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn read_at_hand(&self, _relative: &Path, _most: usize) -> Option<Vec<u8>> {
+        None
     }
 
     pub(super) fn open_directory(&self, relative: &Path) -> io::Result<OwnedFd> {
@@ -92,6 +144,20 @@ impl Root {
         }
         open_stepwise(self.handle.as_fd(), relative, flags)
     }
+}
+
+/// Whether the file system lies on this machine: others may ask their server on every opening.
+#[cfg(target_os = "linux")]
+fn never_asks_elsewhere(handle: &OwnedFd) -> bool {
+    // ext2 to ext4, XFS, Btrfs, F2FS, tmpfs.
+    const LOCAL: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
+    let found = rustix::fs::fstatfs(handle).ok().and_then(|found| u64::try_from(found.f_type).ok());
+    found.is_some_and(|found| LOCAL.contains(&found))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn never_asks_elsewhere(_handle: &OwnedFd) -> bool {
+    false
 }
 
 #[cfg(target_os = "linux")]

@@ -3,8 +3,6 @@
 //! An agent's parameters change a request; they never take the place of the conversation, the tools or
 //! the model.
 
-use std::io::Write as _;
-
 use attache_kernel::definition::ModelConfig;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -35,12 +33,20 @@ pub(in crate::model) fn check_parameters(
 
 /// The head of a request.
 #[derive(Debug, Default)]
-pub(super) struct Head(Map<String, Value>);
+pub(super) struct Head<'a> {
+    fields: Map<String, Value>,
+    tools: Option<&'a str>,
+}
 
-impl Head {
+impl<'a> Head<'a> {
+    /// The head of a request with these tools.
+    pub(super) fn new(tools: Option<&'a str>) -> Self {
+        Self { fields: Map::new(), tools }
+    }
+
     /// The same with a field.
     pub(super) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.0.insert(key.to_owned(), value.into());
+        self.fields.insert(key.to_owned(), value.into());
         self
     }
 
@@ -54,13 +60,13 @@ impl Head {
 
     /// The same with an agent's own parameters: objects are merged, null takes away, all else replaces.
     pub(super) fn merged(mut self, parameters: &Map<String, Value>) -> Self {
-        merge(&mut self.0, parameters);
+        merge(&mut self.fields, parameters);
         self
     }
 
     /// Its fields.
     pub(super) fn into_fields(self) -> Map<String, Value> {
-        self.0
+        self.fields
     }
 
     /// The whole request: the head, then the messages under that key.
@@ -71,22 +77,24 @@ impl Head {
     ) -> Result<Vec<u8>, serde_json::Error> {
         let mut body = Vec::with_capacity(16 << 10);
         body.push(b'{');
-        for (key, value) in &self.0 {
+        for (key, value) in &self.fields {
             serde_json::to_writer(&mut body, key)?;
             body.push(b':');
             serde_json::to_writer(&mut body, value)?;
             body.push(b',');
         }
-        body.write_all(b"\"").and_then(|()| body.write_all(key.as_bytes())).map_err(json)?;
-        body.write_all(b"\":").map_err(json)?;
+        if let Some(tools) = self.tools {
+            body.extend_from_slice(b"\"tools\":");
+            body.extend_from_slice(tools.as_bytes());
+            body.push(b',');
+        }
+        body.push(b'"');
+        body.extend_from_slice(key.as_bytes());
+        body.extend_from_slice(b"\":");
         serde_json::to_writer(&mut body, messages)?;
         body.push(b'}');
         Ok(body)
     }
-}
-
-fn json(error: std::io::Error) -> serde_json::Error {
-    serde_json::Error::io(error)
 }
 
 fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
@@ -114,7 +122,7 @@ mod tests {
         let parameters = json!({
             "reasoning": {"summary": "auto"}, "temperature": 0.5, "gone": null, "new": {"a": [1]}, "missing": null,
         });
-        let head = Head::default()
+        let head = Head::new(Some("[{}]"))
             .with("model", "m")
             .with("reasoning", json!({"effort": "low"}))
             .with("temperature", 1)
@@ -123,7 +131,7 @@ mod tests {
         let body = head.body("messages", &["a"]).unwrap();
         assert_eq!(
             String::from_utf8(body).unwrap(),
-            r#"{"model":"m","reasoning":{"effort":"low","summary":"auto"},"temperature":0.5,"new":{"a":[1]},"messages":["a"]}"#
+            r#"{"model":"m","reasoning":{"effort":"low","summary":"auto"},"temperature":0.5,"new":{"a":[1]},"tools":[{}],"messages":["a"]}"#
         );
     }
 

@@ -7,6 +7,7 @@
 use attache_kernel::{
     message::{AssistantPart, Image, Message, ToolResult, UserPart},
     model_catalogue::Thinking,
+    run::assignment::ToolSpec,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -70,8 +71,16 @@ struct Source<'a> {
     data: &'a str,
 }
 
+/// A tool as it is offered.
+pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
+    json!({
+        "name": tool.name.to_string(), "description": tool.description,
+        "input_schema": tool.parameters,
+    })
+}
+
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, assignment, traits } = asked;
+    let Asked { request, assignment, traits, tools } = asked;
     let config = &assignment.definition.model_config;
     let model = assignment.model.id.as_str();
     let usual = if model.contains("claude") { NEW_MODEL_OUTPUT } else { USUAL_OUTPUT };
@@ -87,7 +96,7 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
     let budget = budget.filter(|tokens| *tokens > 0).map(|tokens| tokens.max(LEAST_THINKING));
     // What is asked for unasked is bounded; the thinking comes on top.
     let room = budget.map_or(0, |tokens| tokens + ANSWER_ROOM);
-    let mut head = Head::default()
+    let mut head = Head::new(tools)
         .with("model", model)
         .with("max_tokens", most.min(NEW_MODEL_OUTPUT).max(room))
         .with("stream", true)
@@ -107,19 +116,6 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         (_, None, _) => head,
     };
     head = head.with("cache_control", json!({"type": "ephemeral"}));
-    let tools: Vec<Value> = request
-        .tools
-        .iter()
-        .map(|tool| {
-            json!({
-                "name": tool.name.to_string(), "description": tool.description,
-                "input_schema": tool.parameters,
-            })
-        })
-        .collect();
-    if !tools.is_empty() {
-        head = head.with("tools", tools);
-    }
     let mut system = Vec::new();
     let mut messages: Vec<Written<'_>> = Vec::with_capacity(request.messages.len());
     for message in request.messages.messages() {

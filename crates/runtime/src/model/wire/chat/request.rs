@@ -5,7 +5,10 @@
 
 use std::borrow::Cow;
 
-use attache_kernel::message::{AssistantPart, Image, Message, ToolCall, UserPart};
+use attache_kernel::{
+    message::{AssistantPart, Image, Message, ToolCall, UserPart},
+    run::assignment::ToolSpec,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -75,19 +78,17 @@ struct Function<'a> {
     arguments: &'a str,
 }
 
+/// A tool as it is offered.
+pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
+    json!({"type": "function", "function": {
+        "name": tool.name.to_string(), "description": tool.description, "parameters": tool.parameters,
+    }})
+}
+
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, assignment, traits } = asked;
+    let Asked { request, assignment, traits, tools } = asked;
     let config = &assignment.definition.model_config;
-    let tools: Vec<Value> = request
-        .tools
-        .iter()
-        .map(|tool| {
-            json!({"type": "function", "function": {
-                "name": tool.name.to_string(), "description": tool.description, "parameters": tool.parameters,
-            }})
-        })
-        .collect();
-    let mut head = Head::default()
+    let mut head = Head::new(tools)
         .with("model", assignment.model.id.as_str())
         .with("stream", true)
         .with("stream_options", json!({"include_usage": true}))
@@ -96,9 +97,6 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         .with_some("reasoning_effort", wish(config, traits.thinking).map(as_effort));
     if traits.openai {
         head = head.with("prompt_cache_key", assignment.session_id.to_string());
-    }
-    if !tools.is_empty() {
-        head = head.with("tools", tools);
     }
     let mut messages = Vec::with_capacity(request.messages.len() + 8);
     for message in request.messages.messages() {

@@ -6,6 +6,7 @@
 use attache_kernel::{
     message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
     model_catalogue::Thinking,
+    run::assignment::ToolSpec,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -77,8 +78,16 @@ enum Outcome<'a> {
     Error(&'a str),
 }
 
+/// A tool as it is offered.
+pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
+    json!({
+        "name": tool.name.to_string(), "description": tool.description,
+        "parametersJsonSchema": tool.parameters,
+    })
+}
+
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, assignment, traits } = asked;
+    let Asked { request, assignment, traits, tools } = asked;
     let config = &assignment.definition.model_config;
     let messages = request.messages.messages();
     let instructions: Vec<Value> = messages
@@ -88,22 +97,9 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
             _ => None,
         })
         .collect();
-    let mut head = Head::default();
+    let mut head = Head::new(tools);
     if !instructions.is_empty() {
         head = head.with("systemInstruction", json!({"parts": instructions}));
-    }
-    let functions: Vec<Value> = request
-        .tools
-        .iter()
-        .map(|tool| {
-            json!({
-                "name": tool.name.to_string(), "description": tool.description,
-                "parametersJsonSchema": tool.parameters,
-            })
-        })
-        .collect();
-    if !functions.is_empty() {
-        head = head.with("tools", json!([{"functionDeclarations": functions}]));
     }
     let mut generation = Map::new();
     let mut set = |key: &str, value: Option<Value>| {

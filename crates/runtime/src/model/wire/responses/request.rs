@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use attache_kernel::{
     message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
     model_catalogue::Thinking,
+    run::assignment::ToolSpec,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -66,8 +67,16 @@ enum Output<'a> {
     Parts(Vec<Part<'a>>),
 }
 
+/// A tool as it is offered.
+pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
+    json!({
+        "type": "function", "name": tool.name.to_string(), "description": tool.description,
+        "parameters": tool.parameters, "strict": false,
+    })
+}
+
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, assignment, traits } = asked;
+    let Asked { request, assignment, traits, tools } = asked;
     let config = &assignment.definition.model_config;
     let wished = wish(config, traits.thinking);
     let messages = request.messages.messages();
@@ -78,17 +87,7 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         },
         None => (None, messages),
     };
-    let tools: Vec<Value> = request
-        .tools
-        .iter()
-        .map(|tool| {
-            json!({
-                "type": "function", "name": tool.name.to_string(), "description": tool.description,
-                "parameters": tool.parameters, "strict": false,
-            })
-        })
-        .collect();
-    let mut head = Head::default()
+    let mut head = Head::new(tools)
         .with("model", assignment.model.id.as_str())
         .with("stream", true)
         .with("store", false)
@@ -103,9 +102,6 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         head = head.with("include", json!(["reasoning.encrypted_content"]));
     }
     head = head.with("prompt_cache_key", assignment.session_id.to_string());
-    if !tools.is_empty() {
-        head = head.with("tools", tools);
-    }
     let mut items = Vec::with_capacity(messages.len() * 2);
     for message in messages {
         write(message, &mut items);
