@@ -10,3 +10,4 @@ pub mod golden;
 pub mod project;
 pub mod scripted_model;
 pub mod scripted_server;
+pub mod secure_front;

@@ -16,6 +16,7 @@ mod new;
 mod providers;
 mod real_llm;
 mod run;
+mod secure;
 mod show;
 mod spending;
 mod suggest;
