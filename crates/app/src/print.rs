@@ -11,7 +11,9 @@ pub(crate) mod transcript;
 
 use std::{
     borrow::Cow,
+    fs,
     io::{self, IsTerminal as _, Write as _},
+    path::Path,
 };
 
 use serde::Serialize;
@@ -70,6 +72,14 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
 pub(crate) fn aside(text: &str) {
     // With nobody left to listen there is nothing else to do about it.
     anstream::stderr().write_all(format!("{text}\n").as_bytes()).unwrap_or_default();
+}
+
+/// The text of a file that something is wrong with, if it is one: a pipe would be waited for for ever.
+pub(crate) fn source_text(path: &Path) -> Option<String> {
+    const MOST: u64 = 4 << 20;
+    let found = fs::metadata(path).ok()?;
+    let readable = found.is_file() && found.len() <= MOST;
+    readable.then(|| fs::read_to_string(path).ok()).flatten()
 }
 
 /// A text of somebody else's, without what a terminal would obey.

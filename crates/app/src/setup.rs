@@ -72,6 +72,15 @@ pub(crate) enum OutputFormat {
 }
 
 impl Setup {
+    /// Whether a folder lies in the workspace, or in another root the settings allow.
+    pub(crate) fn is_in_workspace(&self, folder: &Path) -> bool {
+        let roots = std::iter::once(&self.working_directory).chain(&self.settings.workspace_roots);
+        let real = folder.canonicalize().ok();
+        real.is_some_and(|real| {
+            roots.filter_map(|root| root.canonicalize().ok()).any(|root| real.starts_with(root))
+        })
+    }
+
     /// Works out the setup; notices are told once, on stderr.
     pub(crate) fn new(globals: Globals, environment: Environment) -> Result<Self, Failure> {
         let working_directory = working_directory(globals.cwd.as_deref())?;
@@ -323,7 +332,7 @@ pub(crate) fn lookup_failure(error: &LookupError) -> Failure {
         }
         LookupError::Invalid { path, diagnostics, .. } => {
             let path = path.clone().unwrap_or_default();
-            let text = std::fs::read_to_string(&path).ok();
+            let text = print::source_text(&path);
             let shown: Vec<String> = diagnostics
                 .iter()
                 .map(|diagnostic| diagnostics::render(diagnostic, &path, text.as_deref()))

@@ -168,11 +168,19 @@ pub enum Event {
         message: Arc<Message>,
     },
     /// The time ran out while the run was waiting.
-    TimeUp,
+    TimeUp {
+        /// Whether the model was answering: nobody knows what that cost.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answer_lost: bool,
+    },
     /// The budget over the whole tree was spent.
     TreeBudgetSpent,
     /// Somebody cancelled the run.
-    Cancelled,
+    Cancelled {
+        /// Whether the model was answering: nobody knows what that cost.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answer_lost: bool,
+    },
     /// The model gets a last chance to hand in its answer.
     GraceStarted {
         /// What for.

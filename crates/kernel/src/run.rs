@@ -45,7 +45,7 @@ use crate::{
     event::{Event, Verdict},
     id::ToolCallId,
     message::{Message, ToolCall},
-    outcome::Outcome,
+    outcome::{Ending, Outcome, Status},
     tool_name::ToolName,
 };
 
@@ -297,10 +297,26 @@ impl Run {
         Duration::from_millis(self.state.now_ms)
     }
 
+    /// How a run is told that stopped in the middle because nobody could go on with it.
+    pub fn broken_off(&self, error: String) -> Outcome {
+        let ending = Ending {
+            status: Status::Error,
+            recovered_from: None,
+            partial: !self.state.last_text.is_empty(),
+            result: self.state.last_text.clone(),
+            output: None,
+            error: Some(error),
+        };
+        self.ended_with(ending)
+    }
+
     /// How the run ended, once it has.
     pub fn outcome(&self) -> Option<Outcome> {
-        let ending = self.state.ending.clone()?;
-        Some(Outcome {
+        self.state.ending.clone().map(|ending| self.ended_with(ending))
+    }
+
+    fn ended_with(&self, ending: Ending) -> Outcome {
+        Outcome {
             ending,
             turns_used: self.state.turns,
             duration_ms: self.state.clock.elapsed_ms(self.state.now_ms),
@@ -308,7 +324,7 @@ impl Run {
             usage: self.state.usage.clone(),
             cost_usd: self.state.cost.usd(),
             artifacts: self.state.artifacts.clone(),
-        })
+        }
     }
 }
 

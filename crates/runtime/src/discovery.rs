@@ -235,6 +235,10 @@ pub fn list_path(path: &Path, events: &mut Vec<DiscoveryEvent>) -> Vec<PathBuf> 
 
 /// The content of a file as trust records it.
 pub fn content_hash(path: &Path) -> std::io::Result<ContentHash> {
+    // A pipe would be waited for for ever.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
     std::fs::read(path).map(|bytes| ContentHash::of(&bytes))
 }
 

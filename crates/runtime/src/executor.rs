@@ -65,8 +65,19 @@ impl Default for Patience {
     }
 }
 
+/// A run that stopped in the middle because it can no longer be written down.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Broken {
+    /// The run, as far as it came.
+    pub run: Box<Run>,
+    /// What is wrong with its journal.
+    #[source]
+    pub error: JournalError,
+}
+
 /// Drives a run to its end.
-pub async fn drive(execution: Execution) -> Result<(Run, Outcome), JournalError> {
+pub async fn drive(execution: Execution) -> Result<(Run, Outcome), Broken> {
     let Execution { run, opening, next_seq, model, tools, context, journal, events, patience } =
         execution;
     let mut driver = Driver {
@@ -80,16 +91,9 @@ pub async fn drive(execution: Execution) -> Result<(Run, Outcome), JournalError>
         context,
         patience,
     };
-    let now = driver.now();
-    driver.recorder.record(&driver.run, opening, now).await?;
-    loop {
-        match driver.run.next_step() {
-            Step::Start => driver.feed(Run::start).await?,
-            Step::TakeOver => driver.feed(Run::taken_over).await?,
-            Step::CallModel(request) => driver.model_turn(request).await?,
-            Step::CallTools(calls) => driver.tool_turn(calls).await?,
-            Step::Finished(outcome) => return Ok((driver.run, *outcome)),
-        }
+    match driver.drive(opening).await {
+        Ok(outcome) => Ok((driver.run, outcome)),
+        Err(error) => Err(Broken { run: Box::new(driver.run), error }),
     }
 }
 
@@ -114,6 +118,20 @@ enum Interruption {
 }
 
 impl Driver {
+    async fn drive(&mut self, opening: Vec<Event>) -> Result<Outcome, JournalError> {
+        let now = self.now();
+        self.recorder.record(&self.run, opening, now).await?;
+        loop {
+            match self.run.next_step() {
+                Step::Start => self.feed(Run::start).await?,
+                Step::TakeOver => self.feed(Run::taken_over).await?,
+                Step::CallModel(request) => self.model_turn(request).await?,
+                Step::CallTools(calls) => self.tool_turn(calls).await?,
+                Step::Finished(outcome) => return Ok(*outcome),
+            }
+        }
+    }
+
     /// The run's clock.
     fn now(&self) -> Duration {
         self.offset + self.began.elapsed()

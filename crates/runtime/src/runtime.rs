@@ -23,8 +23,8 @@ use uuid::Uuid;
 use crate::{
     artifacts::Artifacts,
     events::{Publisher, Watching},
-    executor::{Execution, Patience, drive},
-    journal::{DiskQueue, JournalError, LocalJournal},
+    executor::{Broken, Execution, Patience, drive},
+    journal::{DiskQueue, LocalJournal},
     model::Model,
     tool::{Tool, ToolContext, catalogue::builtin_tools},
     transcripts::{TranscriptError, TranscriptStore},
@@ -60,6 +60,9 @@ pub struct Start {
     pub cancel: CancellationToken,
 }
 
+/// So many runs back what was too long to show can still be read.
+const MOST_EARLIER_RUNS: usize = 50;
+
 /// Why a run did not begin, or could not be written down.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -72,9 +75,6 @@ pub enum StartError {
     /// The transcript cannot be made or read.
     #[error(transparent)]
     Transcript(#[from] TranscriptError),
-    /// The transcript cannot be written any more.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
 }
 
 impl Runtime {
@@ -112,12 +112,29 @@ impl Runtime {
         self.carry_out(run, opening, start).await
     }
 
-    /// Goes on with what an earlier run had said and seen, in a run of its own.
+    /// Goes on with what an earlier run had said and seen, in a run of its own. What was too long to be
+    /// shown then can still be read.
     pub async fn resume(&self, earlier: &Run, mut start: Start) -> Result<RunResult, StartError> {
+        start.further_roots.extend(self.earlier_artifacts(earlier)?);
         self.equip(&mut start.assignment, &start.rights);
         let guard: SharedGuard = Arc::new(start.rights.clone());
         let (run, opening) = earlier.resume(start.assignment.clone(), guard)?;
         self.carry_out(run, opening, start).await
+    }
+
+    /// Where the artifacts of a run lie, and of those it went on from.
+    fn earlier_artifacts(&self, run: &Run) -> Result<Vec<PathBuf>, TranscriptError> {
+        let mut folders = Vec::new();
+        let mut assignment = run.assignment().clone();
+        loop {
+            folders.push(self.transcripts.artifacts_of(&assignment)?);
+            let earlier = assignment.resumed_from.filter(|_| folders.len() < MOST_EARLIER_RUNS);
+            // What was cleaned away has no artifacts either.
+            let Some(Ok(earlier)) = earlier.map(|id| self.transcripts.load(id.as_str())) else {
+                return Ok(folders);
+            };
+            assignment = earlier.header.run;
+        }
     }
 
     /// Offers the tools that the rights allow and that there are.
@@ -148,7 +165,7 @@ impl Runtime {
         }
         let journal = self.transcripts.create(&header)?;
         let transcript = journal.path().display().to_string();
-        let (run, outcome) = drive(Execution {
+        let driven = drive(Execution {
             run,
             opening,
             next_seq: 1,
@@ -168,7 +185,11 @@ impl Runtime {
                 ..self.patience
             },
         })
-        .await?;
+        .await;
+        let (run, outcome) = driven.unwrap_or_else(|Broken { run, error }| {
+            let outcome = run.broken_off(error.to_string());
+            (*run, outcome)
+        });
         let surroundings =
             Surroundings { transcript: Some(transcript), descendants: Descendants::default() };
         Ok(self.masked(outcome.into_result(&run.assignment().result_of(), surroundings)))

@@ -26,6 +26,7 @@ use std::{
 
 use attache_kernel::{
     event::Event,
+    run::assignment::Assignment,
     transcript::{Entry, Header, Line},
 };
 use rustix::fs::OFlags;
@@ -115,7 +116,7 @@ impl TranscriptStore {
 
     /// Begins a run's transcript with its header.
     pub fn create(&self, header: &Header) -> Result<Journal, TranscriptError> {
-        let folder = self.folder_of(header)?;
+        let folder = self.folder_of(&header.run)?;
         let path = folder.join(names::file_name(header.run.agent_id.as_str()));
         let file = self.new_locked_file(&folder, &path)?;
         let begun = Journal::begin(file, path.clone(), self.options.clone(), header);
@@ -229,14 +230,17 @@ impl TranscriptStore {
 
     /// Where a run's artifacts belong: beside its transcript, and removed with it.
     pub fn artifacts_dir(&self, header: &Header) -> Result<PathBuf, TranscriptError> {
-        let folder = self.folder_of(header)?;
-        Ok(folder.join(names::artifacts_name(header.run.agent_id.as_str())))
+        self.artifacts_of(&header.run)
     }
 
-    fn folder_of(&self, header: &Header) -> Result<PathBuf, TranscriptError> {
-        names::check(header.run.agent_id.as_str())?;
-        names::check(header.run.session_id.as_str())?;
-        Ok(self.sessions.join(header.run.session_id.as_str()))
+    pub(crate) fn artifacts_of(&self, run: &Assignment) -> Result<PathBuf, TranscriptError> {
+        Ok(self.folder_of(run)?.join(names::artifacts_name(run.agent_id.as_str())))
+    }
+
+    fn folder_of(&self, run: &Assignment) -> Result<PathBuf, TranscriptError> {
+        names::check(run.agent_id.as_str())?;
+        names::check(run.session_id.as_str())?;
+        Ok(self.sessions.join(run.session_id.as_str()))
     }
 
     fn folders(&self) -> Result<Vec<PathBuf>, TranscriptError> {

@@ -116,8 +116,21 @@ fn home(setup: &Setup) -> Check {
             "check its owner and permissions, or set ATTACHE_HOME",
         ),
         Ok(_) => Check::ok("home", shown.to_string()),
+        Err(_) if !can_be_made(home) => Check::error(
+            "home",
+            format!("{shown} cannot be made"),
+            "check the owner and the permissions of the folder above it, or set ATTACHE_HOME",
+        ),
         Err(_) => Check::ok("home", format!("{shown} (made when first needed)")),
     }
+}
+
+/// Whether the nearest folder above that there is can be written to.
+fn can_be_made(folder: &Path) -> bool {
+    let above = folder.ancestors().skip(1).find(|above| above.exists());
+    above.is_some_and(|above| {
+        above.is_dir() && rustix::fs::access(above, rustix::fs::Access::WRITE_OK).is_ok()
+    })
 }
 
 fn project(setup: &Setup) -> Check {

@@ -175,5 +175,12 @@ fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
     }
     let mut options = OpenOptions::new();
     options.write(true).create_new(!force).create(true).truncate(true);
-    options.open(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)
+    let mut file = options.open(path).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(|error| {
+        // Half an agent is worse than none.
+        if !force {
+            fs::remove_file(path).unwrap_or_default();
+        }
+        failed(error)
+    })
 }

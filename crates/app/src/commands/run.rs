@@ -3,10 +3,14 @@
 mod inputs;
 mod task;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use attache_kernel::{
     definition::{Definition, Trust},
+    id::AgentName,
     outcome::{RunResult, Status},
     registry::Record,
     run::{
@@ -61,7 +65,7 @@ pub(crate) struct RunArgs {
         add = clap_complete::ArgValueCandidates::new(super::completions::agent_names)
     )]
     agent: Option<String>,
-    /// The task; `-` reads it from standard input.
+    /// The task; `-` reads it from standard input, and after words adds that to them.
     task: Vec<String>,
     /// Read the task from a file; `-` is standard input.
     #[arg(short, long, value_name = "FILE")]
@@ -143,8 +147,12 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         Some(id) => resumed(args, setup, &runtime, id)?,
         None => fresh(args, setup)?,
     };
+    let spent = match &plan.earlier {
+        Some(earlier) => spent_before(earlier.assignment(), setup, &runtime)?,
+        None => SessionSpending::default(),
+    };
     let definition = Arc::make_mut(&mut plan.start.assignment.definition);
-    limit(definition, args, &setup.settings.subagents);
+    limit(definition, args, &setup.settings.subagents, spent)?;
     let format = match (args.output_format, setup.format) {
         (Some(format), _) => format,
         (None, OutputFormat::Json) => RunFormat::Json,
@@ -199,16 +207,13 @@ fn fresh(args: &RunArgs, setup: &Setup) -> Result<RunPlan, Failure> {
     let definition = definition_of(record)?;
     let inputs = inputs::parse(&args.inputs, definition.input_config.as_ref())?;
     let may_be_empty = definition.prompt_config.query.is_some() || !inputs.is_empty();
-    let task = task::read(&args.task, args.file.as_deref(), may_be_empty)?;
+    let task = read_task(&args.task, args, may_be_empty, setup)?;
     let trust = if args.trust { Trust::Trusted } else { record.trusted };
     let filtered = setup.rights(definition, trust);
     let choice = setup.choose_model(definition, args.model.as_deref(), args.provider.as_deref())?;
     let asker = Asker { definition, trust };
     let connection = connection::connect(&choice, asker, setup)?;
-    let root = definition
-        .base_dir
-        .as_ref()
-        .map_or_else(|| setup.working_directory.clone(), |base| setup.working_directory.join(base));
+    let root = work_folder(definition, trust, setup)?;
     let withheld_tools = filtered.withheld.iter().map(Into::into).collect();
     let assignment = Assignment {
         agent_id: new_run_id(),
@@ -233,6 +238,40 @@ fn fresh(args: &RunArgs, setup: &Setup) -> Result<RunPlan, Failure> {
     Ok(RunPlan { start, earlier: None })
 }
 
+fn read_task(
+    words: &[String],
+    args: &RunArgs,
+    may_be_empty: bool,
+    setup: &Setup,
+) -> Result<String, Failure> {
+    let file = args.file.as_deref();
+    let task = task::read(words, file, may_be_empty)?;
+    if !setup.quiet && task::passes_over_input(words, file) {
+        print::aside("standard input is not read: put a `-` after the task to add it");
+    }
+    Ok(task)
+}
+
+/// Where an agent works: in its base directory, which a file nobody vouches for cannot put outside of
+/// the workspace.
+fn work_folder(definition: &Definition, trust: Trust, setup: &Setup) -> Result<PathBuf, Failure> {
+    let workspace = &setup.working_directory;
+    let Some(base) = &definition.base_dir else { return Ok(workspace.clone()) };
+    let folder = workspace.join(base);
+    let real = folder.canonicalize().map_err(|error| {
+        Failure::usage(format!("cannot work in {}", folder.display())).because(&error)
+    })?;
+    match trust {
+        Trust::Untrusted if !setup.is_in_workspace(&real) => Err(Failure::usage(format!(
+            "`{}` wants to work in {}, outside of the workspace",
+            definition.agent_type,
+            real.display()
+        ))
+        .hint("trust the agent, or add the folder to workspace_roots in your settings")),
+        Trust::Untrusted | Trust::Trusted => Ok(folder),
+    }
+}
+
 fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result<RunPlan, Failure> {
     let id = transcripts::resolve(id, runtime.transcripts())?;
     let transcript =
@@ -245,8 +284,17 @@ fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result
         .map_err(|error| Failure::usage("the transcript cannot be continued").because(&error))?;
     let before = earlier.assignment();
     // Without an agent's name on the command line, its place holds the first word of the task.
-    let words: Vec<String> = args.agent.iter().chain(&args.task).cloned().collect();
-    let task = task::read(&words, args.file.as_deref(), true)?;
+    let mut words: Vec<String> = args.agent.iter().chain(&args.task).cloned().collect();
+    let names_agent =
+        |word: &String| AgentName::new(word.as_str()).key() == before.definition.agent_type.key();
+    if words.first().is_some_and(names_agent) {
+        words.remove(0);
+    }
+    if !args.inputs.is_empty() {
+        return Err(Failure::usage("--input cannot be changed: a resumed run has its inputs")
+            .hint("say what is new in the task"));
+    }
+    let task = read_task(&words, args, true, setup)?;
     let mut assignment = before.resumed_as(new_run_id(), task);
     let definition = Arc::clone(&assignment.definition);
     let trust = trust_of(&definition, args, setup)?;
@@ -266,6 +314,10 @@ fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result
     if !root.is_dir() {
         return Err(Failure::usage(format!("the run's folder {} is gone", root.display()))
             .hint("restore the folder"));
+    }
+    let same_folder = root.canonicalize().ok() == setup.working_directory.canonicalize().ok();
+    if setup.moved.is_some() && !same_folder && !setup.quiet {
+        print::aside(&format!("the run goes on where it began, in {}", root.display()));
     }
     let start = start(assignment, filtered.tools, connection, root, setup);
     Ok(RunPlan { start, earlier: Some(earlier) })
@@ -311,13 +363,30 @@ fn definition_of(record: &Record) -> Result<&Definition, Failure> {
 }
 
 /// What the command line says of the limits, and what the settings allow a whole tree: this run is its root.
-fn limit(definition: &mut Definition, args: &RunArgs, settings: &SubagentSettings) {
+fn limit(
+    definition: &mut Definition,
+    args: &RunArgs,
+    settings: &SubagentSettings,
+    spent: SessionSpending,
+) -> Result<(), Failure> {
+    let over = |what: String, key: &str| {
+        Failure::usage(format!("this session has spent its budget of {what}"))
+            .hint(format!("raise subagents.{key}"))
+    };
     let limits = &mut definition.run_config;
     if let Some(most) = settings.max_tree_tokens {
-        limits.max_tokens = Some(limits.max_tokens.map_or(most, |own| own.min(most)));
+        let left = most.saturating_sub(spent.tokens);
+        if left == 0 {
+            return Err(over(format!("{most} tokens"), "max_tree_tokens"));
+        }
+        limits.max_tokens = Some(limits.max_tokens.map_or(left, |own| own.min(left)));
     }
     if let Some(most) = settings.max_tree_cost_usd {
-        limits.max_cost_usd = Some(limits.max_cost_usd.map_or(most, |own| own.min(most)));
+        let left = most - spent.cost_usd;
+        if left <= 0.0 {
+            return Err(over(format!("${most}"), "max_tree_cost_usd"));
+        }
+        limits.max_cost_usd = Some(limits.max_cost_usd.map_or(left, |own| own.min(left)));
     }
     if let Some(turns) = args.max_turns {
         definition.run_config.max_turns = turns;
@@ -325,9 +394,42 @@ fn limit(definition: &mut Definition, args: &RunArgs, settings: &SubagentSetting
     if let Some(seconds) = args.timeout {
         definition.run_config.max_time_seconds = seconds;
     }
+    Ok(())
 }
 
-fn environment(root: &std::path::Path) -> Environment {
+/// What the runs of a session have spent.
+#[derive(Debug, Clone, Copy, Default)]
+struct SessionSpending {
+    tokens: u64,
+    cost_usd: f64,
+}
+
+/// What the session of a run has spent, where that counts.
+fn spent_before(
+    earlier: &Assignment,
+    setup: &Setup,
+    runtime: &Runtime,
+) -> Result<SessionSpending, Failure> {
+    let caps = &setup.settings.subagents;
+    let mut spent = SessionSpending::default();
+    if caps.max_tree_tokens.is_none() && caps.max_tree_cost_usd.is_none() {
+        return Ok(spent);
+    }
+    let runs = runtime.transcripts().spending().map_err(|error| transcripts::failure(&error))?;
+    // What cannot be read is told by `attache usage`.
+    for run in runs.flatten() {
+        let session = run.path.parent().and_then(Path::file_name);
+        if session.is_some_and(|session| session == earlier.session_id.as_str()) {
+            for turn in &run.turns {
+                spent.tokens = spent.tokens.saturating_add(turn.spent.usage.total_tokens());
+                spent.cost_usd += turn.spent.cost_usd.unwrap_or_default();
+            }
+        }
+    }
+    Ok(spent)
+}
+
+fn environment(root: &Path) -> Environment {
     Environment { cwd: root.display().to_string(), today: jiff::Zoned::now().date().to_string() }
 }
 
@@ -406,6 +508,5 @@ fn start_failure(error: &StartError) -> Failure {
     match error {
         StartError::Run(_) | StartError::Workspace(_) => Failure::usage(error.to_string()),
         StartError::Transcript(inner) => transcripts::failure(inner),
-        StartError::Journal(_) => Failure::unsuccessful("the run was stopped").because(error),
     }
 }

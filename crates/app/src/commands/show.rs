@@ -93,6 +93,9 @@ fn page(record: &Record, setup: &Setup) -> String {
         let chosen = format!("{} on {} (chosen by: {how})", model.model, model.provider);
         page.field("model", &harmless(&chosen));
     }
+    if let Some(folder) = record.definition.as_ref().and_then(|known| known.base_dir.as_ref()) {
+        page.field("works in", &harmless(&folder.display().to_string()));
+    }
     page.field("tools", &or_none(&record.effective_tools.join(", ")));
     for withheld in &record.withheld_tools {
         page.field(
@@ -175,7 +178,7 @@ impl Page {
 
     fn problems(&mut self, record: &Record, setup: &Setup) {
         let path = record.source_path.as_deref();
-        let text = path.and_then(|path| std::fs::read_to_string(path).ok());
+        let text = path.and_then(print::source_text);
         let shown = path.map_or_else(|| PathBuf::from("--agents"), |path| setup.shown(path));
         for diagnostic in &record.diagnostics {
             self.line("");

@@ -216,6 +216,9 @@ fn gains(record: &Record, setup: &Setup) -> Vec<String> {
     if record.trusted == Trust::Untrusted {
         let endpoint = definition.model_config.endpoint.as_ref();
         gains.extend(endpoint.map(|address| format!("the endpoint {address}")));
+        let folder = definition.base_dir.as_ref().map(|base| setup.working_directory.join(base));
+        let outside = folder.filter(|folder| !setup.is_in_workspace(folder));
+        gains.extend(outside.map(|folder| format!("the folder {}", folder.display())));
     }
     gains
 }

@@ -41,7 +41,13 @@ struct Untrusted<'a> {
 }
 
 pub(crate) fn run(args: &UntrustArgs, mut setup: Setup) -> Result<Exit, Failure> {
-    let files = files(args, &setup)?;
+    let (files, strangers): (Vec<_>, Vec<_>) =
+        files(args, &setup)?.into_iter().partition(|path| setup.trust.knows(path));
+    if !setup.quiet {
+        for path in &strangers {
+            print::aside(&format!("{} was not trusted", setup.shown(path).display()));
+        }
+    }
     setup
         .trust
         .record(files.iter().map(|path| (path.clone(), None)))

@@ -121,6 +121,7 @@ pub(crate) fn run(args: &UsageArgs, setup: &Setup) -> Result<Exit, Failure> {
         tell_skipped(&skipped);
         if setup.format == OutputFormat::Text {
             tell_unpriced(sums.unpriced());
+            tell_lost(sums.answers_lost());
         }
     }
     Ok(Exit::Success)
@@ -209,6 +210,16 @@ fn tell_skipped(skipped: &[Skipped]) {
     if let Some(more) = skipped.len().checked_sub(NAMED).filter(|more| *more > 0) {
         let more = count(more as u64, "more transcript");
         print::aside(&format!("{} not counted: {more}", paint(Tone::Warning, "notice:")));
+    }
+}
+
+fn tell_lost(answers: usize) {
+    if answers > 0 {
+        let of_them = if answers == 1 { "one answer" } else { "some answers" };
+        print::aside(&format!(
+            "{} {of_them} broke off: what was spent on them is not known",
+            paint(Tone::Warning, "notice:")
+        ));
     }
 }
 

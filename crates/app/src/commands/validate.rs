@@ -151,7 +151,7 @@ fn print(args: &ValidateArgs, checked: &[NamedFile], setup: &Setup) -> Result<()
         if wanted.is_empty() {
             continue;
         }
-        let text = std::fs::read_to_string(&file.path).ok();
+        let text = print::source_text(&file.path);
         for diagnostic in wanted {
             shown.push_str(&diagnostics::render(
                 diagnostic,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{error::SettingsError, layer::check::Unknown};
 
 /// How many keys a message names; a file may have thousands that mean nothing here.
-const MOST_NAMED: usize = 10;
+const MOST_NAMED: usize = 40;
 
 /// Something that was left aside.
 #[derive(Debug, Clone, PartialEq, Eq)]

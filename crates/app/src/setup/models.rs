@@ -4,7 +4,8 @@ use attache_kernel::{
     definition::{Definition, PermissionMode},
     model_catalogue::Home,
     model_choice::{
-        ModelChoice, ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, Reached, alias, choose,
+        ChosenBy, ModelChoice, ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, Reached,
+        alias, choose,
     },
 };
 
@@ -37,6 +38,9 @@ impl Setup {
         })?;
         if let Some(provider) = provider {
             provider.clone_into(&mut choice.provider);
+            if choice.chosen_by == ChosenBy::Parent {
+                choice.chosen_by = ChosenBy::Call;
+            }
         }
         Ok(choice)
     }

@@ -706,3 +706,45 @@ fn being_told_to_end_stops_a_run_in_mid_stream_cleanly() {
         server.wait_for_hangup(1);
     }
 }
+
+#[test]
+fn a_sessions_budget_is_one_over_all_its_runs() {
+    let server = ScriptedServer::start();
+    server.always(WireApi::Chat.answer(&completes("done")));
+    let project = lab(&server, WireApi::Chat, "[subagents]\nmax_tree_tokens = 300\n");
+    let first = object(&project.run(&["run", "Explore", "one", "--json", "-q"]));
+    assert_eq!((&first["status"], &first["total_tokens"]), (&json!("goal"), &json!(110)));
+    for _ in 0..2 {
+        let next = project.run(&["run", "--resume", "last", "more", "--json", "-q"]);
+        assert_eq!(object(&next)["total_tokens"], 110);
+    }
+    let ran = project.run(&["run", "--resume", "last", "more", "--json", "-q"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("spent its budget of 300 tokens"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("subagents.max_tree_tokens"), "{}", ran.stderr);
+    // Another session has its own.
+    let other = project.run(&["run", "Explore", "one", "--json", "-q"]);
+    assert_eq!(object(&other)["status"], "goal");
+}
+
+#[test]
+fn what_was_too_long_to_show_can_be_read_after_resuming() {
+    let server = ScriptedServer::start();
+    let api = WireApi::Chat;
+    let project = lab(&server, api, "");
+    project.file("long.txt", "needle in a haystack, as always\n".repeat(5000));
+    let search = json!({"pattern": "needle", "output_mode": "content", "head_limit": 2000});
+    server.answer(api.answer(&tool_call("call_1", "grep_files", &search).using(used(100))));
+    server.answer(api.answer(&completes("one")));
+    let first = object(&project.run(&["run", "Explore", "one", "--json", "-q"]));
+    let artifact = first["artifacts"][0]["path"].as_str().unwrap().to_owned();
+    for turn in 2..4 {
+        let read = json!({"path": artifact, "limit": 1});
+        let id = format!("call_{turn}");
+        server.answer(api.answer(&tool_call(&id, "read_file", &read).using(used(100))));
+        server.answer(api.answer(&completes("two")));
+        object(&project.run(&["run", "--resume", "last", "more", "--json", "-q"]));
+        let body = server.requests().pop().unwrap().json().to_string();
+        assert!(!body.contains("outside the workspace"), "{turn}: {body}");
+    }
+}

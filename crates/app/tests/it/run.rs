@@ -157,6 +157,65 @@ fn a_run_goes_on_where_it_was_left() {
     assert_eq!(third["resumed_from"], second["agent_id"]);
 }
 
+#[test]
+fn a_resumed_run_takes_the_agents_name_and_no_new_inputs() {
+    let project = project();
+    with_code(&project);
+    let first = object(&project.run(&["run", "Explore", "the tool filter", "--json"]));
+    let id = first["agent_id"].as_str().unwrap();
+    let second = project.run(&["run", "explore", "--resume", id, "and", "the readme?", "--json"]);
+    let transcript = object(&second)["transcript"].as_str().unwrap().to_owned();
+    let header: Value =
+        serde_json::from_str(fs::read_to_string(transcript).unwrap().lines().next().unwrap())
+            .unwrap();
+    assert_eq!(header["run"]["task"], "and the readme?");
+    let ran = project.run(&["run", "--resume", id, "--input", "zork=1"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("--input"), "{}", ran.stderr);
+    let elsewhere = project.file("~/elsewhere/a.txt", "");
+    let elsewhere = elsewhere.parent().unwrap().to_str().unwrap().to_owned();
+    let ran = project.run(&["run", "--resume", id, "more", "--cwd", &elsewhere]);
+    assert!(ran.stderr.contains("goes on where it began"), "{}", ran.stderr);
+}
+
+#[test]
+fn whoever_names_the_provider_has_chosen() {
+    let project = project();
+    let result = object(&project.run(&["run", "Explore", "x", "--provider", "offline", "--json"]));
+    assert_eq!(
+        result["model"],
+        json!({"id": "offline", "provider": "offline", "chosen_by": "call"})
+    );
+}
+
+#[test]
+fn a_full_disk_in_the_middle_is_told_in_the_result() {
+    let project = project();
+    with_code(&project);
+    let program = env!("CARGO_BIN_EXE_attache");
+    let command = project.command(&["run", "Explore", "where is the tool filter?", "--json"]);
+    let arguments: Vec<_> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
+    let variables: Vec<_> = command
+        .get_envs()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+        .collect();
+    // No file may grow beyond 8 KB; the header fits.
+    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+    let ran = Command::new("bash")
+        .args(["-c", limited, program])
+        .args(arguments)
+        .env_clear()
+        .envs(variables)
+        .current_dir(project.root())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+    let result: Value = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| panic!("{told}"));
+    assert_eq!((ran.status.code(), &result["status"]), (Some(1), &json!("error")), "{told}");
+    let error = result["error"].as_str().unwrap();
+    assert!(error.contains("journal"), "{error}");
+}
+
 /// A transcript cut at any byte is what a killed process leaves.
 #[test]
 fn a_run_that_was_cut_off_is_resumed() {
@@ -206,6 +265,70 @@ fn the_task_comes_from_anywhere() {
         found(&project.run(&["run", "explore", "the", "tool", "filter", "-q"])),
         "any spelling"
     );
+    let both =
+        &project.run_with_input(&["run", "Explore", "where is", "-", "-q"], "the tool filter");
+    assert!(found(both));
+    // What is passed over is told.
+    let mut command = project.command(&["run", "Explore", "where is it?"]);
+    let ran = command.stdin(fs::File::open(&file).unwrap()).output().unwrap();
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert!(told.contains("standard input is not read"), "{told}");
+}
+
+#[test]
+fn a_base_directory_outside_of_the_workspace_needs_trust() {
+    let project = project();
+    let outside = project.file("~/secret/notes.txt", "the password is swordfish\n");
+    let outside = outside.parent().unwrap().to_str().unwrap().to_owned();
+    project.file("inside/notes.txt", "nothing here\n");
+    std::os::unix::fs::symlink(&outside, project.root().join("link")).unwrap();
+    project.agent("inner", "description: d\nbaseDir: inside\ntools: Read, Grep, Glob");
+    assert_eq!(project.run(&["run", "inner", "what is nothing?", "-q"]).code, Some(0));
+    for (index, base) in [outside.as_str(), "/", "..", "inside/../..", "link"].iter().enumerate() {
+        let name = format!("outer-{index}");
+        project.agent(&name, &format!("description: d\nbaseDir: {base}\ntools: Read, Grep, Glob"));
+        let ran = project.run(&["run", &name, "what is the password?", "--json"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{base}: {ran:?}");
+        assert!(ran.stderr.contains("outside of the workspace"), "{}", ran.stderr);
+    }
+    let shown = project.run(&["show", "outer-0"]).stdout;
+    assert!(shown.contains(&outside), "{shown}");
+    // The settings or trust allow it.
+    let roots = format!("workspace_roots=[\"{outside}\"]");
+    let ran = project.run(&["run", "outer-0", "what is the password?", "-q", "-c", &roots]);
+    assert!(ran.stdout.contains("notes.txt"), "{ran:?}");
+    let ran = project.run(&["trust", "outer-0", "--yes"]);
+    assert!(ran.stderr.contains(&outside) || ran.stdout.contains(&outside), "{ran:?}");
+    let ran = project.run(&["run", "outer-0", "what is the password?", "-q"]);
+    assert!(ran.stdout.contains("notes.txt"), "{ran:?}");
+}
+
+#[test]
+fn a_pipe_in_an_agents_folder_holds_nothing_up() {
+    let project = project();
+    project.agent("sound", "description: d");
+    let pipe = project.root().join(".claude/agents/pipe.md");
+    fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    for arguments in [
+        &["validate"][..],
+        &["validate", ".claude/agents/pipe.md"],
+        &["show", "pipe"],
+        &["run", "pipe", "x"],
+        &["trust", "--all", "--yes"],
+        &["list"],
+    ] {
+        let ran = project.run(arguments);
+        assert!(ran.code.is_some(), "{arguments:?}: {ran:?}");
+    }
+    assert_eq!(project.run(&["run", "sound", "x", "-q"]).code, Some(0));
 }
 
 #[test]

@@ -173,6 +173,32 @@ fn a_cost_is_whole_or_says_that_it_is_not() {
 }
 
 #[test]
+fn an_answer_that_was_lost_leaves_the_cost_open() {
+    let project = project();
+    let ts = "2026-11-05T10:00:00Z";
+    let event = |event: Value| {
+        json!({"type": "event", "seq": 9, "ts": ts, "at_ms": 9, "event": event}).to_string() + "\n"
+    };
+    let begun = header("Explore", "gpt-5", "openai") + &reply(ts, Some(0.25));
+    let retried = event(json!({"type": "retrying", "attempt": 2, "max_retries": 5, "delay_ms": 1,
+        "reason": "it broke off", "answer_lost": true}));
+    let refused = event(json!({"type": "retrying", "attempt": 2, "max_retries": 5, "delay_ms": 1,
+        "reason": "busy"}));
+    transcript(&project, "agent-1", begun.clone() + &refused);
+    let cost = |project: &TestProject| {
+        let usage = project.json(&["usage", "--json"]);
+        (usage["total"]["cost_usd"].clone(), usage["total"]["known_cost_usd"].clone())
+    };
+    assert_eq!(cost(&project), (json!(0.25), json!(0.25)));
+    transcript(&project, "agent-2", begun + &retried);
+    assert_eq!(cost(&project), (Value::Null, json!(0.5)));
+    let ran = project.run(&["usage"]);
+    assert!(ran.stdout.contains("≥ $0.5000"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("one answer broke off"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("had no price"), "{}", ran.stderr);
+}
+
+#[test]
 fn what_still_runs_or_was_cut_off_counts_and_its_torn_end_does_not() {
     let project = project();
     let begun = header("Explore", "gpt-5", "openai") + &reply("2026-11-05T10:00:00Z", Some(0.25));

@@ -93,9 +93,9 @@ pub(crate) fn activity(
         | Event::Failed { .. }
         | Event::Reminded { .. }
         | Event::Announced { .. }
-        | Event::TimeUp
+        | Event::TimeUp { .. }
         | Event::TreeBudgetSpent
-        | Event::Cancelled
+        | Event::Cancelled { .. }
         | Event::SubAgentStart { .. }
         | Event::SubAgentEnd { .. } => return None,
         Event::Queued { ahead } => (EventType::Queued, json!({"ahead": ahead})),

@@ -1,7 +1,8 @@
 //! What an event spent: the tokens and the money of one call of a model.
 //!
-//! The one place that says which events spend. On disk that is every event with a `usage`, so a line
-//! can be asked without its message being read; both ways give the same answer.
+//! The one place that says which events spend. On disk that is every event with a `usage`, and every
+//! one by which an answer was lost; so a line can be asked without its message being read, and both
+//! ways give the same answer.
 
 use std::borrow::Cow;
 
@@ -11,12 +12,35 @@ use super::Event;
 use crate::usage::Usage;
 
 impl Event {
-    /// The tokens it used and what they cost, if it called a model; no cost is one without a price.
-    pub fn spent(&self) -> Option<(&Usage, Option<f64>)> {
+    /// What it spent, if it called a model.
+    pub fn spent(&self) -> Option<Spent> {
         match self {
-            Self::Replied { usage, cost_usd, .. } => Some((usage, *cost_usd)),
+            Self::Replied { usage, cost_usd, .. } => {
+                Some(Spent { usage: usage.clone(), cost_usd: *cost_usd, answer_lost: false })
+            }
+            Self::Retrying { answer_lost: true, .. }
+            | Self::Failed { answer_lost: true, .. }
+            | Self::TimeUp { answer_lost: true }
+            | Self::Cancelled { answer_lost: true } => Some(Spent::lost()),
             _ => None,
         }
+    }
+}
+
+/// What one call of a model spent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spent {
+    /// The tokens.
+    pub usage: Usage,
+    /// What they cost; none is a call without a price.
+    pub cost_usd: Option<f64>,
+    /// Whether the answer was lost: nobody knows what it cost, nor how many tokens it had.
+    pub answer_lost: bool,
+}
+
+impl Spent {
+    fn lost() -> Self {
+        Self { usage: Usage::default(), cost_usd: None, answer_lost: true }
     }
 }
 
@@ -25,21 +49,26 @@ impl Event {
 pub struct SpentLine<'line> {
     /// When, as an RFC 3339 timestamp.
     pub ts: Cow<'line, str>,
-    /// The tokens.
-    pub usage: Usage,
-    /// What they cost; none is a call without a price.
-    pub cost_usd: Option<f64>,
+    /// What.
+    pub spent: Spent,
 }
 
 impl<'line> SpentLine<'line> {
-    /// What every line that spent something holds, in these very bytes; no other line need be parsed.
-    pub const MARK: &'static str = "\"usage\"";
+    /// One of these every line that spent something holds, in these very bytes; no other line need be
+    /// parsed.
+    pub const MARKS: [&'static str; 2] = ["\"usage\"", "\"answer_lost\":true"];
 
     /// What a line spent; none if it spent nothing. Whatever else it holds is passed over.
     pub fn parse(line: &'line [u8]) -> Result<Option<Self>, serde_json::Error> {
         let LightLine { ts, event } = serde_json::from_slice(line)?;
-        let Some(LightEvent { usage: Some(usage), cost_usd }) = event else { return Ok(None) };
-        Ok(Some(Self { ts, usage, cost_usd }))
+        let spent = match event {
+            Some(LightEvent { usage: Some(usage), cost_usd, .. }) => {
+                Spent { usage, cost_usd, answer_lost: false }
+            }
+            Some(LightEvent { answer_lost: true, .. }) => Spent::lost(),
+            Some(_) | None => return Ok(None),
+        };
+        Ok(Some(Self { ts, spent }))
     }
 }
 
@@ -54,12 +83,14 @@ struct LightLine<'line> {
 struct LightEvent {
     usage: Option<Usage>,
     cost_usd: Option<f64>,
+    #[serde(default)]
+    answer_lost: bool,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcript::Line;
+    use crate::transcript::{Entry, Line};
 
     const GOLDEN: &str = include_str!("../../tests/it/golden/transcript.jsonl");
 
@@ -70,14 +101,16 @@ mod tests {
             let line = SpentLine::parse(text.as_bytes()).unwrap();
             let whole = match Line::parse(text).unwrap() {
                 Line::Header(_) => None,
-                Line::Event(entry) => entry.event.spent().map(|(usage, cost_usd)| SpentLine {
-                    ts: entry.ts.clone().into(),
-                    usage: usage.clone(),
-                    cost_usd,
-                }),
+                Line::Event(entry) => entry
+                    .event
+                    .spent()
+                    .map(|spent| SpentLine { ts: entry.ts.clone().into(), spent }),
             };
             assert_eq!(line, whole, "{text}");
-            assert!(line.is_none() || text.contains(SpentLine::MARK), "{text}");
+            assert!(
+                line.is_none() || SpentLine::MARKS.iter().any(|mark| text.contains(mark)),
+                "{text}"
+            );
             spending += usize::from(line.is_some());
         }
         assert_eq!(spending, 2);
@@ -94,6 +127,32 @@ mod tests {
     fn a_call_without_a_price_has_no_cost() {
         let line = r#"{"ts":"t","event":{"type":"summed_up","usage":{"input_tokens":7}}}"#;
         let spent = SpentLine::parse(line.as_bytes()).unwrap().unwrap();
-        assert_eq!((spent.usage.total_tokens(), spent.cost_usd), (7, None));
+        assert_eq!((spent.spent.usage.total_tokens(), spent.spent.cost_usd), (7, None));
+    }
+
+    #[test]
+    fn an_answer_that_was_lost_cost_nobody_knows_what() {
+        let reason = "it broke off".to_owned();
+        let retrying = |answer_lost| {
+            let reason = reason.clone();
+            Event::Retrying { attempt: 2, max_retries: 5, delay_ms: 1, reason, answer_lost }
+        };
+        let failed = |answer_lost| Event::Failed { message: reason.clone(), answer_lost };
+        for lost in [true, false] {
+            for event in [
+                retrying(lost),
+                failed(lost),
+                Event::TimeUp { answer_lost: lost },
+                Event::Cancelled { answer_lost: lost },
+            ] {
+                let spent = event.spent();
+                assert_eq!(spent.as_ref().map(|spent| spent.answer_lost), lost.then_some(true));
+                let entry = Entry::new(1, "t", std::time::Duration::ZERO, event);
+                let text = Line::Event(entry).to_json().unwrap();
+                assert_eq!(text.contains(SpentLine::MARKS[1]), lost, "{text}");
+                let line = SpentLine::parse(text.as_bytes()).unwrap();
+                assert_eq!(line.map(|line| line.spent), spent, "{text}");
+            }
+        }
     }
 }

@@ -86,12 +86,12 @@ impl State {
                     && self.grace.as_ref().is_some_and(|grace| !grace.over),
                 "there is no last chance to end",
             ),
-            Event::TimeUp => (
+            Event::TimeUp { .. } => (
                 matches!(self.phase, Phase::Model | Phase::Summary | Phase::Tools),
                 "nothing was being waited for",
             ),
             Event::Ended { .. } => (self.phase == Phase::Between, "the run cannot end here"),
-            Event::Announced { .. } | Event::TreeBudgetSpent | Event::Cancelled => {
+            Event::Announced { .. } | Event::TreeBudgetSpent | Event::Cancelled { .. } => {
                 (self.phase != Phase::Ended, "the run had ended")
             }
         };

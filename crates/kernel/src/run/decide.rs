@@ -136,7 +136,7 @@ impl Run {
     fn limit_reached(&self, now_ms: u64) -> Option<RecoveredFrom> {
         let limits = &self.assignment.definition.run_config;
         let state = &self.state;
-        let tokens_spent = limits.max_tokens.is_some_and(|most| state.usage.total_tokens() >= most);
+        let tokens_spent = limits.max_tokens.is_some_and(|most| state.tokens_spent() >= most);
         let money_spent = limits.max_cost_usd.is_some_and(|most| state.cost.at_least_usd() >= most);
         if state.clock.used_ms(now_ms) >= self.assignment.max_time_ms() {
             Some(RecoveredFrom::Timeout)
@@ -155,9 +155,7 @@ impl Run {
 
     fn grace_start(&self, reason: RecoveredFrom) -> Event {
         let warning = prose::grace(self.assignment.finish, reason);
-        let cut_off = self.state.cut_off.iter().filter(|text| !text.trim().is_empty());
-        let messages =
-            cut_off.map(Message::assistant).chain([Message::user(warning)]).map(Arc::new).collect();
+        let messages = vec![Arc::new(Message::user(warning))];
         Event::GraceStarted { reason, grace_ms: self.assignment.grace_ms(), messages }
     }
 
@@ -207,11 +205,15 @@ impl Run {
 
     fn budget_spent(&self) -> String {
         let limits = &self.assignment.definition.run_config;
-        let tokens = self.state.usage.total_tokens();
+        let tokens = self.state.tokens_spent();
         let cost = self.state.cost.at_least_usd();
         match (limits.max_tokens, limits.max_cost_usd) {
             (Some(most), _) if tokens >= most => {
-                format!("the budget of {most} tokens was reached")
+                let guessed = match self.state.uncounted_tokens {
+                    0 => "",
+                    _ => ", by an estimate: the provider does not count them",
+                };
+                format!("the budget of {most} tokens was reached{guessed}")
             }
             (_, Some(most)) if cost >= most => format!("the budget of ${most} was reached"),
             _ => "the budget of the whole tree of agents was reached".to_owned(),

@@ -105,6 +105,9 @@ impl Run {
             return Vec::new();
         }
         let event = match failure {
+            ModelFailure::Fatal { message } if self.state.phase == Phase::Summary => {
+                self.room_without_summary(message)
+            }
             ModelFailure::Fatal { message } => Event::Failed { message, answer_lost: false },
             ModelFailure::ContextLength { message } => self.room_after_refusal(message),
             ModelFailure::Transient { message, stage, retry_after } => {
@@ -222,7 +225,11 @@ impl Run {
     pub fn clock(&mut self, now: Duration) -> Vec<Event> {
         let waiting = self.is_calling_model() || self.state.phase == Phase::Tools;
         let up = self.deadline().is_some_and(|deadline| now >= deadline);
-        if waiting && up { self.happened(Event::TimeUp, now) } else { Vec::new() }
+        if !(waiting && up) {
+            return Vec::new();
+        }
+        let answer_lost = self.is_being_answered(now);
+        self.happened(Event::TimeUp { answer_lost }, now)
     }
 
     /// The budget over the whole tree is spent: once its turn is over, the run gets its last chance.
@@ -248,7 +255,13 @@ impl Run {
         if self.has_ended() {
             return Vec::new();
         }
-        self.happened(Event::Cancelled, now)
+        let answer_lost = self.is_being_answered(now);
+        self.happened(Event::Cancelled { answer_lost }, now)
+    }
+
+    /// Whether the model was called and has not answered.
+    fn is_being_answered(&self, now: Duration) -> bool {
+        self.is_calling_model() && self.state.not_before_ms <= milliseconds(now)
     }
 
     /// Takes over a run that was rebuilt from its transcript, and goes on in its place: what had been

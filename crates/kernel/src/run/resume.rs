@@ -46,9 +46,6 @@ impl Run {
             messages.push(Arc::new(Message::Tool { results }));
             messages.extend(self.state.announcements.iter().cloned());
         }
-        if let Some(text) = &self.state.cut_off {
-            messages.push(Arc::new(Message::assistant(text)));
-        }
         let task = if task.trim().is_empty() { prose::GO_ON } else { task };
         messages.push(Arc::new(Message::user(task)));
         messages

@@ -35,6 +35,9 @@ pub struct State {
     pub(crate) turns: u32,
     pub(crate) tool_uses: u32,
     pub(crate) usage: Usage,
+    /// A guess of the tokens that the provider did not count; for limits alone.
+    #[serde(default)]
+    pub(crate) uncounted_tokens: u64,
     pub(crate) cost: Cost,
     #[serde(default)]
     pub(crate) frame: Frame,
@@ -46,7 +49,6 @@ pub struct State {
     pub(crate) heard_since_summary: bool,
     pub(crate) last_reply: LastReply,
     pub(crate) last_text: String,
-    pub(crate) cut_off: Option<String>,
     pub(crate) silent_turns: u32,
     pub(crate) reminded: bool,
     pub(crate) calls: Vec<OpenCall>,
@@ -210,13 +212,13 @@ impl State {
             }
             Event::TurnStarted { grace, .. } => self.start_turn(*grace),
             Event::Replied { message, verdicts, stop, usage, cost_usd } => {
-                self.usage.add(usage);
                 self.cost.add(*cost_usd);
+                let fill = self.count(usage, message);
                 if let Some(summary) = &mut self.summary {
                     summary.text = Some(text_of(parts_of(message)));
                     self.phase = Phase::SummaryOver;
                 } else {
-                    self.fill = Fill::measured(usage.total_tokens());
+                    self.fill = fill;
                     self.take_in_reply(message, verdicts);
                     // The same words would be stopped again.
                     if *stop == StopReason::ContentFilter && verdicts.is_empty() {
@@ -224,10 +226,7 @@ impl State {
                     }
                 }
             }
-            Event::ReplyCutOff { text } => {
-                self.last_text.clone_from(text);
-                self.cut_off = Some(text.clone());
-            }
+            Event::ReplyCutOff { text } => self.last_text.clone_from(text),
             Event::Retrying { delay_ms, answer_lost, .. } => {
                 self.lose_answer(*answer_lost);
                 self.failures = self.failures.saturating_add(1);
@@ -260,9 +259,15 @@ impl State {
                 self.say(message.clone());
             }
             Event::Announced { message } => self.announce(message),
-            Event::TimeUp => self.halt(Stop::TimeUp),
+            Event::TimeUp { answer_lost } => {
+                self.lose_answer(*answer_lost);
+                self.halt(Stop::TimeUp);
+            }
             Event::TreeBudgetSpent => self.tree_budget_spent = true,
-            Event::Cancelled => self.halt(Stop::Cancelled),
+            Event::Cancelled { answer_lost } => {
+                self.lose_answer(*answer_lost);
+                self.halt(Stop::Cancelled);
+            }
             Event::GraceStarted { reason, grace_ms, messages } => {
                 self.start_grace(*reason, at_ms.saturating_add(*grace_ms), messages);
             }
@@ -284,6 +289,11 @@ impl State {
             .iter()
             .find(|call| call.id == *id && call.answer.is_none())
             .filter(|_| self.phase == Phase::Tools)
+    }
+
+    /// The tokens that count for limits.
+    pub(crate) fn tokens_spent(&self) -> u64 {
+        self.usage.total_tokens().saturating_add(self.uncounted_tokens)
     }
 
     /// The call of the turn at hand that was made most often in a row.
@@ -355,13 +365,26 @@ impl State {
         self.enter(Phase::Model);
     }
 
+    /// Counts what an answer used, and tells how full the conversation is after it. Where the provider
+    /// counts nothing, both are guesses.
+    fn count(&mut self, usage: &Usage, answer: &Message) -> Fill {
+        self.usage.add(usage);
+        match usage.total_tokens() {
+            0 => {
+                let guess = self.fill.guessed_with(answer);
+                self.uncounted_tokens = self.uncounted_tokens.saturating_add(guess.tokens());
+                guess
+            }
+            tokens => Fill::measured(tokens),
+        }
+    }
+
     fn take_in_reply(&mut self, message: &Arc<Message>, verdicts: &[Verdict]) {
         let text = text_of(parts_of(message));
         let has_text = !text.trim().is_empty();
         if has_text {
             self.last_text = text;
         }
-        self.cut_off = None;
         let streaks =
             if verdicts.is_empty() { Vec::new() } else { self.repetition.take_in(message) };
         self.calls = message
@@ -438,9 +461,6 @@ impl State {
 
     /// Stops waiting for the model; tools that are under way are answered for before anything else.
     fn halt(&mut self, stop: Stop) {
-        let waits_for_model = matches!(self.phase, Phase::Model | Phase::Summary);
-        let was_asked = waits_for_model && self.not_before_ms <= self.now_ms;
-        self.lose_answer(was_asked && matches!(stop, Stop::TimeUp | Stop::Cancelled));
         match self.phase {
             Phase::Model => {
                 self.phase = Phase::TurnOver;
@@ -466,7 +486,6 @@ impl State {
         for message in messages {
             self.say(message.clone());
         }
-        self.cut_off = None;
         self.last_reply = LastReply::None;
         self.grace = Some(Grace {
             reason,

@@ -11,11 +11,10 @@ use std::{
 };
 
 use attache_kernel::{
-    event::spent::SpentLine,
+    event::spent::{Spent, SpentLine},
     id::{AgentName, RunId},
     outcome::ModelUsed,
     transcript::FORMAT,
-    usage::Usage,
 };
 use jiff::Timestamp;
 use memchr::{memchr, memmem::Finder};
@@ -35,7 +34,7 @@ pub struct RunSpending {
     pub agent_type: AgentName,
     /// The model.
     pub model: ModelUsed,
-    /// Each call of the model that was answered, in order; at least one.
+    /// Each call of the model that was answered, or whose answer was lost, in order; at least one.
     pub turns: Vec<TurnSpending>,
     /// Where its transcript lies.
     pub path: PathBuf,
@@ -44,20 +43,20 @@ pub struct RunSpending {
 /// What one call of a model spent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnSpending {
-    /// When the answer was there.
+    /// When the answer was there, or was given up.
     pub at: Timestamp,
-    /// The tokens.
-    pub usage: Usage,
-    /// What they cost; none is a call without a price.
-    pub cost_usd: Option<f64>,
+    /// What it spent.
+    pub spent: Spent,
 }
+
+type Marks = [Finder<'static>; 2];
 
 pub(super) fn of_all(
     places: Vec<Place>,
 ) -> impl Iterator<Item = Result<RunSpending, TranscriptError>> {
-    let mark = Finder::new(SpentLine::MARK);
+    let marks = SpentLine::MARKS.map(Finder::new);
     places.into_iter().filter_map(move |place| match open_to_read(&place.path) {
-        Ok(file) => of(file, &place.path, &mark).transpose(),
+        Ok(file) => of(file, &place.path, &marks).transpose(),
         // Cleaned away since it was found.
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(source) => Some(Err(TranscriptError::read(&place.path, source))),
@@ -65,7 +64,7 @@ pub(super) fn of_all(
 }
 
 /// What a run spent; none if it was nothing.
-fn of(file: File, path: &Path, mark: &Finder<'_>) -> Result<Option<RunSpending>, TranscriptError> {
+fn of(file: File, path: &Path, marks: &Marks) -> Result<Option<RunSpending>, TranscriptError> {
     let mut lines = Lines { file: BufReader::with_capacity(PIECE, file), number: 0, path };
     let mut line = Vec::new();
     match (lines.next_into(&mut line)?, line.is_empty()) {
@@ -77,7 +76,7 @@ fn of(file: File, path: &Path, mark: &Finder<'_>) -> Result<Option<RunSpending>,
     let head = lines.head(&line)?;
     let mut turns = Vec::new();
     while lines.next_into(&mut line)? {
-        match turn(&line, mark) {
+        match turn(&line, marks) {
             Ok(spent) => turns.extend(spent),
             Err(problem) => {
                 let number = lines.number;
@@ -101,18 +100,18 @@ fn of(file: File, path: &Path, mark: &Finder<'_>) -> Result<Option<RunSpending>,
     }))
 }
 
-fn turn(line: &[u8], mark: &Finder<'_>) -> Result<Option<TurnSpending>, String> {
+fn turn(line: &[u8], marks: &Marks) -> Result<Option<TurnSpending>, String> {
     if !(line.starts_with(b"{") && line.ends_with(b"}")) {
         return Err("it is no object".to_owned());
     }
-    if mark.find(line).is_none() {
+    if marks.iter().all(|mark| mark.find(line).is_none()) {
         return Ok(None);
     }
     let Some(spent) = SpentLine::parse(line).map_err(|error| error.to_string())? else {
         return Ok(None);
     };
     let at = spent.ts.parse().map_err(|error: jiff::Error| error.to_string())?;
-    Ok(Some(TurnSpending { at, usage: spent.usage, cost_usd: spent.cost_usd }))
+    Ok(Some(TurnSpending { at, spent: spent.spent }))
 }
 
 /// The whole lines of a transcript.

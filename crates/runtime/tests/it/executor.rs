@@ -193,6 +193,7 @@ impl World {
             patience: Patience::default(),
         })
         .await
+        .map_err(|broken| broken.error)
     }
 
     async fn outcome(&self, model: ScriptedModel) -> Outcome {

@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use rustix::fs::FileType;
+
 use crate::failure::Failure;
 
 /// The task, wherever it stands. `may_be_empty` where the agent can begin without one.
@@ -14,6 +16,14 @@ pub(super) fn read(
     file: Option<&Path>,
     may_be_empty: bool,
 ) -> Result<String, Failure> {
+    // A `-` after words adds what comes on standard input to them.
+    if let Some((last, words)) = words.split_last()
+        && last == "-"
+        && !words.is_empty()
+        && file.is_none()
+    {
+        return Ok(format!("{}\n\n{}", words.join(" "), input()?));
+    }
     let typed = words.join(" ");
     let from_input = typed == "-" || file.is_some_and(|file| file == Path::new("-"));
     let task = match (typed.as_str(), file) {
@@ -34,6 +44,25 @@ pub(super) fn read(
             .hint("attache run AGENT \"what to do\", -f FILE, or -f - for standard input"));
     }
     Ok(task)
+}
+
+/// Whether something on standard input is passed over that was surely meant for us. Nobody is waited
+/// for, so what comes later is not seen.
+pub(super) fn passes_over_input(words: &[String], file: Option<&Path>) -> bool {
+    let read = words.is_empty() && file.is_none()
+        || words.last().is_some_and(|word| word == "-")
+        || file.is_some_and(|file| file == Path::new("-"));
+    !read && something_waits()
+}
+
+fn something_waits() -> bool {
+    let input = io::stdin();
+    let Ok(found) = rustix::fs::fstat(&input) else { return false };
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => found.st_size > 0,
+        FileType::Fifo => rustix::io::ioctl_fionread(&input).is_ok_and(|bytes| bytes > 0),
+        _ => false,
+    }
 }
 
 fn input() -> Result<String, Failure> {

@@ -21,6 +21,7 @@ pub(super) struct Sums<'a> {
     lines: BTreeMap<Vec<Part>, Sum>,
     total: Sum,
     unpriced: BTreeSet<String>,
+    answers_lost: usize,
 }
 
 /// A part of what makes a line.
@@ -65,7 +66,7 @@ pub(super) struct Row {
 impl<'a> Sums<'a> {
     pub(super) fn new(by: &'a [By], span: Span, zone: TimeZone) -> Self {
         let (lines, unpriced) = (BTreeMap::new(), BTreeSet::new());
-        Self { by, span, zone, lines, total: Sum::default(), unpriced }
+        Self { by, span, zone, lines, total: Sum::default(), unpriced, answers_lost: 0 }
     }
 
     /// Adds what a run spent in the span.
@@ -81,7 +82,9 @@ impl<'a> Sums<'a> {
             let sum = self.lines.entry(line.clone()).or_default();
             sum.add(turn);
             self.total.add(turn);
-            if turn.cost_usd.is_none() {
+            if turn.spent.answer_lost {
+                self.answers_lost += 1;
+            } else if turn.spent.cost_usd.is_none() {
                 self.unpriced.insert(run.model.id.clone());
             }
             if seen.is_empty() {
@@ -128,6 +131,11 @@ impl<'a> Sums<'a> {
         self.total.row()
     }
 
+    /// How many answers broke off: of these nobody knows what they cost.
+    pub(super) fn answers_lost(&self) -> usize {
+        self.answers_lost
+    }
+
     /// The models that something was spent on without a price.
     pub(super) fn unpriced(&self) -> impl Iterator<Item = &str> {
         self.unpriced.iter().map(String::as_str)
@@ -136,8 +144,8 @@ impl<'a> Sums<'a> {
 
 impl Sum {
     fn add(&mut self, turn: &TurnSpending) {
-        self.usage.add(&turn.usage);
-        self.cost.add(turn.cost_usd);
+        self.usage.add(&turn.spent.usage);
+        self.cost.add(turn.spent.cost_usd);
     }
 
     fn row(&self) -> Row {

@@ -1,6 +1,7 @@
 //! Fill: how much of the context window a conversation takes.
 //!
-//! The provider's count of the last answer is exact; whatever came after it is guessed from its size.
+//! The provider's count of the last answer is exact, and where it counts nothing its place is taken by
+//! a guess from the size; whatever came after it is guessed as well.
 //! Once something was cut all is a guess, a low one, and only a plain overflow is acted upon.
 
 use serde::{Deserialize, Serialize};
@@ -24,7 +25,7 @@ pub(crate) struct Fill {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Count {
-    /// As the provider counted it.
+    /// As the provider counted it, or would have.
     Tokens(u64),
     /// As it is guessed.
     Bytes(u64),
@@ -67,6 +68,20 @@ impl Fill {
         Self { read: Count::Tokens(tokens), unread_bytes: 0 }
     }
 
+    /// The same after an answer of a provider that counts nothing: all of it was read.
+    pub(crate) fn guessed_with(mut self, answer: &Message) -> Self {
+        self.grow(answer);
+        Self::measured(self.tokens())
+    }
+
+    /// How many tokens it has, as far as is known.
+    pub(crate) fn tokens(self) -> u64 {
+        match self.read {
+            Count::Tokens(read) => read.saturating_add(self.unread_bytes / BYTES_PER_TOKEN),
+            Count::Bytes(_) => self.bytes() / BYTES_PER_TOKEN,
+        }
+    }
+
     /// A message was added that the model has not read.
     pub(crate) fn grow(&mut self, message: &Message) {
         let bytes = bytes_of(message, |_| IMAGE_BYTES);
@@ -80,9 +95,10 @@ impl Fill {
 
     /// What that means in a window of so many tokens.
     pub(crate) fn level(self, window: u64) -> Level {
-        let (read, all) = match self.read {
-            Count::Tokens(read) => (read, read.saturating_add(self.unread_bytes / BYTES_PER_TOKEN)),
-            Count::Bytes(read) => (read / BYTES_PER_TOKEN, self.bytes() / BYTES_PER_TOKEN),
+        let all = self.tokens();
+        let read = match self.read {
+            Count::Tokens(read) => read,
+            Count::Bytes(read) => read / BYTES_PER_TOKEN,
         };
         if all > window && read <= window {
             Level::UnreadTooLong

@@ -54,6 +54,17 @@ impl Run {
         }
     }
 
+    /// What follows when a summary cannot be had for another reason than its length.
+    pub(in crate::run) fn room_without_summary(&self, problem: String) -> Event {
+        let refused = self.state.summary.as_ref().is_some_and(|turn| turn.refusal.is_some());
+        let newest = if refused { Newest::CutIfNeeded } else { Newest::Keep };
+        match self.dropped(newest) {
+            Some(dropped) => dropped,
+            None if refused => Event::Failed { message: problem, answer_lost: false },
+            None => nothing_dropped(),
+        }
+    }
+
     /// What becomes of the summary that was asked for.
     pub(in crate::run) fn after_summary(&self) -> Event {
         let Some(summary) = &self.state.summary else {

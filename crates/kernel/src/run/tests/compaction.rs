@@ -306,6 +306,55 @@ fn where_no_summary_can_be_had_the_oldest_turns_go() {
 }
 
 #[test]
+fn a_summary_that_is_refused_for_another_reason_is_done_without() {
+    let fatal = || ModelFailure::Fatal { message: "400: no".to_owned() };
+    // In time: the conversation was never refused, so the run goes on, shorter if it can be.
+    for (steps, left) in [(&["a"][..], "a"), (&["a", "b", "c", "d"], "cd")] {
+        let mut script = Script::begin(with_window(1000));
+        let (last, first) = steps.split_last().unwrap();
+        for id in first {
+            script.answers(at(500, step(id))).returns(id, "text");
+        }
+        script.answers(at(900, step(last))).returns(last, "text");
+        assert!(script.summarises());
+        script.does(|run, now| run.model_failed(fatal(), 0.5, now));
+        let ids: String = turns(&script).iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, left);
+        script.replies(vec![complete("z", "done")]);
+        assert_eq!(script.outcome().ending.status, Status::Goal);
+    }
+    // The conversation itself was refused, and there is nothing to spare.
+    let mut script = Script::begin(assignment());
+    script.steps(&["a"]).refuses();
+    if script.summarises() {
+        script.does(|run, now| run.model_failed(fatal(), 0.5, now));
+    }
+    assert!(!script.summarises());
+}
+
+#[test]
+fn where_the_provider_counts_nothing_the_size_counts() {
+    let uncounted = |content| Reply { usage: Usage::default(), ..reply(content) };
+    let mut script = Script::begin(with_window(10_000));
+    for id in ["a", "b", "c", "d", "e", "f"] {
+        script.answers(uncounted(vec![read(id, id)])).returns(id, &"x".repeat(7000));
+    }
+    assert!(script.kinds().contains(&"trimmed"), "{:?}", script.kinds());
+    // And so do the limits.
+    let mut script = Script::begin(with_limits(|limits| limits.max_tokens = Some(3000)));
+    script.answers(uncounted(vec![read("a", "a")])).returns("a", &"x".repeat(12_000));
+    assert_eq!(script.offered().len(), 4);
+    script.answers(uncounted(vec![read("b", "b")])).returns("b", "text");
+    assert_eq!(script.offered(), ["complete_task"]);
+    script.says("no").says("no");
+    let ending = script.outcome().ending;
+    assert_eq!(ending.status, Status::Budget);
+    let told =
+        "the budget of 3000 tokens was reached, by an estimate: the provider does not count them";
+    assert_eq!(ending.error.as_deref(), Some(told));
+}
+
+#[test]
 fn a_summary_in_time_that_fails_leaves_the_newest_turn_alone() {
     let mut script = Script::begin(with_window(1000));
     script.answers(at(900, step("a"))).returns("a", "text");

@@ -101,8 +101,8 @@ fn the_time_limit_stops_a_model_that_does_not_answer() {
     script.passes(1).does(|run, now| run.reply_cut_off("So far: ", now));
     script.does(Run::clock);
     assert!(grace_warning(&script).starts_with("The time is up."));
-    let messages = script.run.conversation().messages();
-    assert_eq!(*messages[2], Message::assistant("So far: "));
+    // What had arrived is the result so far; the conversation holds whole answers alone.
+    assert_eq!(script.run.conversation().len(), 3);
     script.passes(9_999);
     assert_eq!(script.does(Run::clock), []);
     script.passes(1).does(Run::clock);

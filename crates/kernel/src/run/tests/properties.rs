@@ -313,7 +313,7 @@ proptest! {
         // Whatever was begun and lost was paid for, and nobody knows how much.
         let may_be_lost = |event: &Event| match event {
             Event::Retrying { answer_lost, .. } | Event::Failed { answer_lost, .. } => *answer_lost,
-            event => matches!(event, Event::TimeUp | Event::Cancelled),
+            event => matches!(event, Event::TimeUp { .. } | Event::Cancelled { .. }),
         };
         match outcome.cost_usd {
             Some(cost) => prop_assert_eq!(Some(cost), play.cost.usd()),

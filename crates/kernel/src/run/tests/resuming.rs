@@ -61,13 +61,14 @@ fn a_run_that_was_killed_goes_on_and_knows_what_it_does_not_know() {
 }
 
 #[test]
-fn what_had_arrived_of_an_answer_is_part_of_what_it_knew() {
+fn what_had_arrived_of_an_answer_is_not_taken_for_one() {
     let mut script = Script::begin(assignment());
     script.does(|run, now| run.reply_cut_off("The answer is", now));
     script.does(Run::cancelled);
+    assert_eq!(script.outcome().ending.result, "The answer is");
     let second = resumed(&script, "Go on.");
     let messages = messages(&second);
-    assert_eq!(messages[2..], [Message::assistant("The answer is"), Message::user("Go on.")]);
+    assert_eq!(messages[2..], [Message::user("Go on.")]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::workspace::{Hidden, Location, Workspace};
 /// How many matching lines, or files, are shown unless asked otherwise.
 const DEFAULT_LIMIT: usize = 200;
 /// How many are shown at most.
-const MAX_LIMIT: usize = 2000;
+pub(super) const MAX_LIMIT: usize = 2000;
 /// How many lines around a match are shown at most.
 const MAX_CONTEXT: usize = 50;
 

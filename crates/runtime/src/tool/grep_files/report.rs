@@ -3,7 +3,7 @@
 use super::{
     super::{ToolOutput, wording::count},
     hits::{Hits, Line},
-    query::{Mode, Query},
+    query::{MAX_LIMIT, Mode, Query},
     ranking::Found,
 };
 use crate::{
@@ -95,8 +95,8 @@ fn remarks(query: &Query, found: &Found, is_cut: bool) -> Vec<String> {
             Mode::Files | Mode::Count => "file",
         };
         let first = count(query.limit, noun);
-        remarks
-            .push(format!("first {first}, there are more: narrow the search or raise head_limit"));
+        let raise = if query.limit < MAX_LIMIT { " or raise head_limit" } else { "" };
+        remarks.push(format!("first {first}, there are more: narrow the search{raise}"));
     }
     for (path, reason) in found.unread.iter().take(MAX_UNREAD) {
         remarks.push(format!("{} not searched: {reason}", query.base.show(path)));
