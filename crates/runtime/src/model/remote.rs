@@ -24,7 +24,9 @@ use attache_kernel::{
 };
 use jiff::Timestamp;
 use reqwest::{Client, Response, Url, header::CONTENT_TYPE};
+use serde::de::IgnoredAny;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use self::{
     failure::{Refusal, disconnected, misplaced, refused, streamed},
@@ -42,6 +44,10 @@ pub use super::wire::ReservedParameter;
 
 /// How long the end of a connection's body is waited for once the answer is whole.
 const FAREWELL: Duration = Duration::from_millis(25);
+
+/// How long an answer that says it is done, and has no mark for its end, may be silent before it counts
+/// as whole.
+const TRAIL: Duration = Duration::from_secs(2);
 
 /// A model that a provider runs.
 pub struct RemoteModel {
@@ -166,33 +172,65 @@ impl RemoteModel {
     ) -> Result<Answer, ModelFailure> {
         let mut parser = SseParser::default();
         let mut decoder = self.provider.wire_api().decoder();
+        let mut last_event = Instant::now();
         while decoder.end() != End::Whole {
-            let piece = match response.chunk().await {
-                Ok(Some(piece)) => piece,
-                Ok(None) => return self.ended(decoder, &parser),
-                Err(error) => return Err(self.disconnected(Stage::Stream, &error)),
+            let piece = match decoder.end() {
+                // What was said stands, even if the rest of the body never comes.
+                End::Trailing => {
+                    let next = tokio::time::timeout_at(last_event + TRAIL, response.chunk()).await;
+                    next.unwrap_or(Ok(None)).unwrap_or(None)
+                }
+                End::Open | End::Unmarked | End::Whole => response
+                    .chunk()
+                    .await
+                    .map_err(|error| self.disconnected(Stage::Stream, &error))?,
+            };
+            let Some(piece) = piece else {
+                reusable().await;
+                return self.ended(decoder, parser, chunks);
             };
             chunks(Chunk::Alive);
-            let taken = parser.take(&piece, |data| match decoder.end() {
-                // Nothing counts after the end.
-                End::Whole => Ok(()),
-                End::Open | End::Unmarked => decoder.take(data, chunks),
+            let taken = parser.take(&piece, |data| {
+                last_event = Instant::now();
+                match decoder.end() {
+                    // Nothing counts after the end.
+                    End::Whole => Ok(()),
+                    End::Open | End::Unmarked | End::Trailing => decoder.take(data, chunks),
+                }
             });
             taken.map_err(|fault| self.faulty(fault))?;
         }
         // What is left of the body lets the connection be used again.
         let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
         if tokio::time::timeout(FAREWELL, rest).await.is_ok() {
-            // Whoever puts the connection back has a turn before anyone wants it again.
-            tokio::task::yield_now().await;
+            reusable().await;
         }
         Ok(decoder.answer())
     }
 
-    /// The body ended before the answer said so.
-    fn ended(&self, decoder: Box<dyn Decoder>, parser: &SseParser) -> Result<Answer, ModelFailure> {
-        let whole =
-            decoder.end() == End::Unmarked && self.leaves_out_marks.swap(true, Ordering::Relaxed);
+    /// The body ended, with or without the last event's blank line, and nothing marked the answer's end
+    /// so far.
+    fn ended(
+        &self,
+        mut decoder: Box<dyn Decoder>,
+        mut parser: SseParser,
+        chunks: Chunks<'_>,
+    ) -> Result<Answer, ModelFailure> {
+        let rest = parser.rest().map_err(|error| self.faulty(error.into()))?;
+        let (last, cut) = match rest {
+            Some(data) if is_complete(&data) => (Some(data), false),
+            Some(_) => (None, true),
+            None => (None, false),
+        };
+        if let Some(data) = last {
+            decoder.take(&data, chunks).map_err(|fault| self.faulty(fault))?;
+        }
+        let whole = match decoder.end() {
+            End::Whole => true,
+            End::Trailing => !cut,
+            End::Unmarked => self.leaves_out_marks.swap(true, Ordering::Relaxed),
+            End::Open => false,
+        };
         if whole {
             return Ok(decoder.answer());
         }
@@ -278,6 +316,16 @@ impl RemoteModel {
             ModelFailure::Fatal { message } => ModelFailure::Fatal { message: mask(message) },
         }
     }
+}
+
+/// Whoever puts a connection back whose body is over has a turn before anyone wants it again.
+async fn reusable() {
+    tokio::task::yield_now().await;
+}
+
+/// Whether the data of an event is all there.
+fn is_complete(data: &str) -> bool {
+    data.trim() == "[DONE]" || serde_json::from_str::<IgnoredAny>(data).is_ok()
 }
 
 impl Model for RemoteModel {

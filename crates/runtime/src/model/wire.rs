@@ -6,6 +6,7 @@
 mod anthropic;
 mod chat;
 mod draft;
+mod escapes;
 mod gemini;
 mod head;
 mod responses;
@@ -83,6 +84,9 @@ pub(super) enum End {
     Open,
     /// It says that it is done, but the mark at the end of every stream is missing.
     Unmarked,
+    /// It says that it is done, and there is no mark: what still comes belongs to it, and the end of the
+    /// body is its end.
+    Trailing,
     /// It is whole.
     Whole,
 }

@@ -14,7 +14,7 @@ use crate::model::{
     wire::{
         Answer, Decoder, End, StreamFault,
         draft::{Draft, DraftPart},
-        stopped,
+        escapes, stopped,
     },
 };
 
@@ -141,7 +141,7 @@ struct OutputDetails {
 
 impl Decoder for AnthropicDecoder {
     fn take(&mut self, data: &str, show: &mut dyn FnMut(Chunk)) -> Result<(), StreamFault> {
-        match serde_json::from_str(data)? {
+        match escapes::read(data)? {
             Event::MessageStart { message } => {
                 if let Some(usage) = message.usage {
                     self.counts.take(usage);
