@@ -4,6 +4,7 @@
 //! change from turn to turn and ends with the messages, so each one repeats the bytes of the one before.
 
 mod anthropic;
+mod arguments;
 mod chat;
 mod draft;
 mod escapes;

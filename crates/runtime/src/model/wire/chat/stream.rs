@@ -4,7 +4,7 @@
 
 use attache_kernel::{event::StopReason, usage::Usage};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use super::API;
 use crate::model::{
@@ -72,7 +72,7 @@ struct CallDelta {
 #[derive(Deserialize, Default)]
 struct FunctionDelta {
     name: Option<String>,
-    arguments: Option<Value>,
+    arguments: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -252,11 +252,11 @@ impl ChatDecoder {
         });
         let known = goes_on.and_then(|place| self.numbers.get(place)).map(|(_, number, _)| *number);
         let number = known.unwrap_or_else(|| self.begin_call(index, &id));
-        let arguments = match arguments {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text,
+        let arguments = match arguments.as_deref().map(RawValue::get) {
+            None => String::new(),
+            Some(text) if text.starts_with('"') => escapes::read(text)?,
             // Some servers send them as they are.
-            Some(value) => value.to_string(),
+            Some(object) => object.to_owned(),
         };
         self.draft.grew(arguments.len() + name.len() + id.len())?;
         let Some(DraftPart::Call { name: known, arguments: so_far, .. }) = self.draft.part(number)
