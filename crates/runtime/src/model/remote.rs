@@ -23,7 +23,10 @@ use attache_kernel::{
     run::{ModelFailure, ModelRequest, Reply, Stage, assignment::ToolSpec},
 };
 use jiff::Timestamp;
-use reqwest::{Client, Response, Url, header::CONTENT_TYPE};
+use reqwest::{
+    Client, Response, Url,
+    header::{CONTENT_ENCODING, CONTENT_TYPE},
+};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -266,6 +269,13 @@ impl RemoteModel {
     }
 
     fn not_a_stream(&self, response: &Response) -> Option<ModelFailure> {
+        if let Some(encoding) = encoding(response) {
+            let (id, address) = (self.provider.id(), self.provider.shown_address());
+            let message = format!(
+                "{id} answered at {address} in an encoding nobody asked for (content-encoding: {encoding})"
+            );
+            return Some(ModelFailure::Fatal { message });
+        }
         let kind = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
         let is_page = kind.trim_start().to_ascii_lowercase().starts_with("text/html");
         is_page.then(|| ModelFailure::Fatal {
@@ -288,11 +298,16 @@ impl RemoteModel {
                 break;
             }
         }
+        let encoding = encoding(&response);
+        if encoding.is_some() {
+            body.clear();
+        }
         let refusal = Refusal {
             provider: self.provider.id(),
             status: response.status(),
             headers: response.headers(),
             body: &body,
+            encoding,
             key_from: self.provider.key_from(),
         };
         self.masked(refused(&refusal, Timestamp::now()))
@@ -321,6 +336,12 @@ impl RemoteModel {
 /// Whoever puts a connection back whose body is over has a turn before anyone wants it again.
 async fn reusable() {
     tokio::task::yield_now().await;
+}
+
+/// The encoding of an answer that can be read only after decoding.
+fn encoding(response: &Response) -> Option<&str> {
+    let encoding = response.headers().get(CONTENT_ENCODING)?.to_str().ok()?.trim();
+    (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
 }
 
 /// Whether the data of an event is all there.

@@ -128,6 +128,9 @@ impl From<serde_json::Error> for StreamFault {
     }
 }
 
+const STREAM: (&str, &str) = ("accept", "text/event-stream");
+const UNENCODED: (&str, &str) = ("accept-encoding", "identity");
+
 impl WireApi {
     /// The version and the rest of the path a request for a model goes to.
     pub(super) fn path(self, model: &str) -> (&'static str, String) {
@@ -145,10 +148,8 @@ impl WireApi {
     /// Headers every request of this API has.
     pub(super) fn fixed_headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Responses | Self::Chat | Self::Gemini => &[("accept", "text/event-stream")],
-            Self::Anthropic => {
-                &[("accept", "text/event-stream"), ("anthropic-version", "2023-06-01")]
-            }
+            Self::Responses | Self::Chat | Self::Gemini => &[STREAM, UNENCODED],
+            Self::Anthropic => &[STREAM, UNENCODED, ("anthropic-version", "2023-06-01")],
         }
     }
 
