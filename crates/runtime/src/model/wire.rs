@@ -31,8 +31,8 @@ use super::{
     remote::{failure::StreamedError, sse::SseError},
 };
 
-pub use self::head::ReservedParameter;
 pub(super) use self::head::check_parameters;
+pub use self::{head::ReservedParameter, thinking::unheeded};
 
 /// How a provider is talked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
