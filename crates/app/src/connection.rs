@@ -22,7 +22,7 @@ use attache_runtime::model::{
 use crate::{
     failure::Failure,
     print,
-    setup::{ProviderInForce, Setup},
+    setup::{ProviderInForce, Setup, unheeded},
 };
 
 /// What answers a run, and what its result says of it.
@@ -174,6 +174,9 @@ fn remote(choice: &ModelChoice, asker: Asker<'_>, setup: &Setup) -> Result<Conne
             "notice: no price is known for `{model}`: its cost cannot be capped (set [model_prices.\"{model}\"])",
             model = choice.model
         ));
+    }
+    if let Some(notice) = unheeded(asker.definition, &choice.model).filter(|_| !setup.quiet) {
+        print::aside(&format!("notice: {notice}"));
     }
     let model = RemoteModel::new(Arc::new(provider), &setup.http, traits, price)
         .map_err(|error| Failure::usage("the provider cannot be called").because(&error))?;

@@ -23,7 +23,7 @@ use attache_runtime::{
     trust::{TrustError, TrustStore},
 };
 
-pub(crate) use self::models::ParentModel;
+pub(crate) use self::models::{ParentModel, unheeded};
 pub(crate) use self::providers::{ProviderInForce, key_variables};
 use crate::{
     cli::Globals,

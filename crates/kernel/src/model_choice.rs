@@ -152,10 +152,11 @@ pub fn choose(question: &ModelQuestion<'_>) -> Result<ModelChoice, ModelRefused>
     {
         return Ok(question.place(there.default_model(), ChosenBy::Definition));
     }
-    if question.planning == Planning::Yes && parent.model.contains("haiku") {
-        let sonnet = question.alias("sonnet", ChosenBy::Parent);
-        let sonnet = sonnet.unwrap_or_else(|| "sonnet".to_owned());
-        return Ok(question.place(&sonnet, ChosenBy::Parent));
+    if question.plans_on_little() {
+        // Where nobody says what that is, nothing larger is known.
+        if let Some(sonnet) = question.alias("sonnet", ChosenBy::Parent) {
+            return Ok(question.place(&sonnet, ChosenBy::Parent));
+        }
     }
     Ok(question.place(parent.model, ChosenBy::Parent))
 }
@@ -172,6 +173,18 @@ pub fn alias(name: &str, settings: &BTreeMap<String, String>, provider: &str) ->
 }
 
 impl ModelQuestion<'_> {
+    /// Whether the parent's small model was to be raised, and stays since nothing larger is known there.
+    pub fn stays_small(&self, choice: &ModelChoice) -> bool {
+        self.plans_on_little()
+            && choice.chosen_by == ChosenBy::Parent
+            && choice.model == self.parent.model
+            && self.alias("sonnet", ChosenBy::Parent).is_none()
+    }
+
+    fn plans_on_little(&self) -> bool {
+        self.planning == Planning::Yes && self.parent.model.contains("haiku")
+    }
+
     /// The model a selector names, aliases resolved; none falls through to the next rule.
     fn named(&self, wish: &str, chosen_by: ChosenBy) -> Option<String> {
         let selector = ModelSelector::new(wish);
@@ -213,6 +226,14 @@ impl ModelQuestion<'_> {
     fn allow(&self, wish: &str, model: &str) -> Result<(), ModelRefused> {
         let listed = |name: &str| self.allowlist.iter().any(|allowed| allowed == name);
         if self.allowlist.is_empty() || listed(model) || listed(wish.trim()) {
+            return Ok(());
+        }
+        // A provider in front says nothing new if the model would go there without it.
+        if let Some((provider, rest)) = model.split_once('/')
+            && listed(rest)
+            && self.place(model, ChosenBy::Call).provider == provider
+            && self.place(rest, ChosenBy::Call).provider == provider
+        {
             return Ok(());
         }
         Err(ModelRefused { model: wish.trim().to_owned(), allowed: self.allowlist.to_vec() })

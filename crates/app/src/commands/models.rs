@@ -115,7 +115,8 @@ fn provider_row(known: &ProviderInForce) -> ProviderRow {
     let bad = known.env_key_is_no_name.then(|| "a variable's name in env_key".to_owned());
     let missing = bad
         .or_else(|| known.missing_key().map(str::to_owned))
-        .or_else(|| known.missing_header.clone());
+        // A header is left out if there is nothing to put into it; without a key it may be the key.
+        .or_else(|| known.missing_header.clone().filter(|_| known.key.is_none()));
     ProviderRow {
         id: known.id.clone(),
         name: known.name.clone(),

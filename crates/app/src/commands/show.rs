@@ -14,7 +14,7 @@ use crate::{
         self, diagnostics, harmless,
         palette::{Tone, paint},
     },
-    setup::{OutputFormat, Setup},
+    setup::{OutputFormat, Setup, unheeded},
 };
 
 /// Show one agent: what its file says, which tools and model it gets and why, what is wrong.
@@ -92,6 +92,10 @@ fn page(record: &Record, setup: &Setup) -> String {
         let how = model.chosen_by.as_str();
         let chosen = format!("{} on {} (chosen by: {how})", model.model, model.provider);
         page.field("model", &harmless(&chosen));
+        let agent = record.definition.as_deref();
+        if let Some(notice) = agent.and_then(|agent| unheeded(agent, &model.model)) {
+            page.field("", &harmless(&notice));
+        }
     }
     if let Some(folder) = record.definition.as_ref().and_then(|known| known.base_dir.as_ref()) {
         page.field("works in", &harmless(&folder.display().to_string()));

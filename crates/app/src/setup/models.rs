@@ -2,15 +2,27 @@
 
 use attache_kernel::{
     definition::{Definition, PermissionMode},
-    model_catalogue::Home,
+    model_catalogue::{self, Home},
     model_choice::{
-        ChosenBy, ModelChoice, ModelQuestion, ModelRef, OVERRIDE_VARIABLES, Planning, Reached,
-        alias, choose,
+        ChosenBy, ModelChoice, ModelQuestion, ModelRef, ModelRefused, OVERRIDE_VARIABLES, Planning,
+        Reached, alias, choose,
     },
 };
+use attache_runtime::model::wire;
 
 use super::{Setup, providers::builtin_provider_ids};
-use crate::failure::Failure;
+use crate::{failure::Failure, print};
+
+/// What an agent asks of its model and the model cannot do, in words.
+pub(crate) fn unheeded(definition: &Definition, model: &str) -> Option<String> {
+    let thinking = model_catalogue::find(model).map(|known| known.thinking);
+    let fields = wire::unheeded(&definition.model_config, thinking);
+    let verb = if fields.len() > 1 { "are" } else { "is" };
+    let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
+    let fields = fields.join(" and ");
+    (!fields.is_empty())
+        .then(|| format!("{fields} {verb} not sent: `{model}` cannot be told how much to think"))
+}
 
 /// What a subagent runs on unless something says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,11 +43,21 @@ impl Setup {
             Some(provider) => self.parent_model().moved_to(provider),
             None => self.parent_model(),
         };
-        let choice = self.question(definition, &parent, model, choose);
-        let mut choice = choice.map_err(|refused| {
+        let choice = self.question(definition, &parent, model, |question| {
+            let choice = choose(question)?;
+            let stays = question.stays_small(&choice);
+            Ok((choice, stays))
+        });
+        let (mut choice, stays) = choice.map_err(|refused: ModelRefused| {
             Failure::usage(refused.to_string())
                 .hint("ask for one of these, or change subagents.model_allowlist")
         })?;
+        if stays && !self.quiet {
+            print::aside(&format!(
+                "notice: planning stays on `{}`: nothing says what `sonnet` is on `{}` (set model_aliases.sonnet)",
+                choice.model, choice.provider
+            ));
+        }
         if let Some(provider) = provider {
             provider.clone_into(&mut choice.provider);
             if choice.chosen_by == ChosenBy::Parent {

@@ -12,7 +12,7 @@ use std::{
 use attache_kernel::usage::Usage;
 use attache_testkit::{
     project::{Ran, TestProject},
-    scripted_server::{Answer, Gate, ScriptedServer, Turn, WireApi, text, tool_call},
+    scripted_server::{Answer, Gate, Request, ScriptedServer, Turn, WireApi, text, tool_call},
 };
 use serde_json::{Value, json};
 
@@ -355,6 +355,137 @@ fn the_doctor_tries_the_model() {
         let ran = project.run(&["doctor", "--online", "--json"]);
         assert_eq!((ran.code, &online(&ran)["level"]), (Some(1), &json!("error")));
         assert!(online(&ran)["detail"].as_str().unwrap().contains("no such model"), "{ran:?}");
+    }
+}
+
+#[test]
+fn the_doctor_limits_an_answer_by_the_field_its_model_takes() {
+    let refused = |field: &str| {
+        WireApi::Chat.error(
+            400,
+            "unsupported_parameter",
+            &format!("Unsupported parameter: '{field}' is not supported with this model."),
+        )
+    };
+    let (old, new) = ("max_tokens", "max_completion_tokens");
+    for (model, first, second) in [
+        ("gpt-5.4-mini", new, None),
+        ("o3", new, None),
+        ("lab-1", old, None),
+        ("my-reasoner", old, Some(new)),
+        ("gpt-5-local", new, Some(old)),
+    ] {
+        let server = ScriptedServer::start();
+        if second.is_some() {
+            server.answer(refused(first));
+        }
+        server.answer(WireApi::Chat.answer(&text(["ok"])));
+        let project = lab(&server, WireApi::Chat, "");
+        let setting = format!("model={model}");
+        let ran = project.run(&["doctor", "--online", "-c", &setting]);
+        assert_eq!(ran.code, Some(0), "{model}: {ran:?}");
+        let asked: Vec<Value> = server.requests().iter().map(Request::json).collect();
+        let fields: Vec<_> =
+            asked.iter().map(|asked| [old, new].map(|field| asked[field] == 1)).collect();
+        let expected: Vec<_> = std::iter::once(first)
+            .chain(second)
+            .map(|field| [old, new].map(|known| known == field))
+            .collect();
+        assert_eq!(fields, expected, "{model}: {asked:?}");
+        server.assert_done();
+    }
+    // A field that is refused either way is an error after two tries.
+    let server = ScriptedServer::start();
+    server.answer(refused(old)).answer(refused(new));
+    let ran = lab(&server, WireApi::Chat, "").run(&["doctor", "--online"]);
+    assert_eq!((ran.code, server.requests().len()), (Some(1), 2), "{ran:?}");
+}
+
+#[test]
+fn a_header_that_is_left_out_does_not_make_a_provider_unready() {
+    let server = ScriptedServer::start();
+    server.answer(WireApi::Chat.answer(&completes("done")));
+    let project = lab(&server, WireApi::Chat, "");
+    let header = "model_providers.lab.env_http_headers={X-Team=\"NOT_SET_VAR\"}";
+    let row = |arguments: &[&str]| {
+        let report = project.json(&[&["models", "lab", "--json"], arguments].concat());
+        report["providers"][0].clone()
+    };
+    let lab = row(&["-c", header]);
+    assert_eq!((&lab["ready"], &lab["missing_key"]), (&json!(true), &Value::Null), "{lab}");
+    let result = object(&project.run(&["run", "Explore", "x", "--json", "-q", "-c", header]));
+    assert_eq!(result["status"], "goal", "{result}");
+    // A provider whose header may be its key lacks it.
+    project.file(
+        "~/.attache/config.toml",
+        "[model_providers.lab]\nbase_url = \"http://127.0.0.1:9\"\nenv_http_headers = { Authorization = \"NOT_SET_VAR\" }\n",
+    );
+    let lab = row(&[]);
+    assert_eq!((&lab["ready"], &lab["missing_key"]), (&json!(false), &json!("NOT_SET_VAR")));
+}
+
+#[test]
+fn thinking_that_a_model_cannot_do_is_told() {
+    let server = ScriptedServer::start();
+    server.always(WireApi::Chat.answer(&completes("done")));
+    let project = lab(&server, WireApi::Chat, "");
+    project.agent("thinker", "description: d\nmodelConfig: {effort: high, thinkingBudget: 4096}");
+    project.agent("worker", "description: d\neffort: high");
+    let notice = "`effort` is not sent: `gpt-4o` cannot be told how much to think";
+    let both = "`effort` and `thinkingBudget` are not sent: `gpt-4o-mini` cannot be told";
+    for (agent, model, told) in [
+        ("worker", "gpt-4o", Some(notice)),
+        ("thinker", "gpt-4o-mini", Some(both)),
+        ("worker", "gpt-5.4", None),
+        ("worker", "lab-1", None),
+        ("Explore", "gpt-4o", None),
+    ] {
+        let setting = format!("model={model}");
+        let ran = project.run(&["run", agent, "x", "-c", &setting]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let lines: Vec<_> = ran.stderr.lines().filter(|line| line.contains("not sent")).collect();
+        assert_eq!(lines.len(), usize::from(told.is_some()), "{ran:?}");
+        assert!(told.is_none_or(|told| lines[0].contains(told)), "{ran:?}");
+        let shown = project.run(&["show", agent, "-c", &setting]).stdout;
+        assert_eq!(shown.contains("not sent"), told.is_some(), "{shown}");
+        assert!(told.is_none_or(|told| shown.contains(told)), "{shown}");
+        let quiet = project.run(&["run", agent, "x", "-q", "-c", &setting]);
+        assert!(!quiet.stderr.contains("not sent"), "{quiet:?}");
+    }
+}
+
+#[test]
+fn planning_on_haiku_stays_there_where_nobody_knows_sonnet() {
+    let server = ScriptedServer::start();
+    server.always(WireApi::Chat.answer(&completes("done")));
+    let project = lab(&server, WireApi::Chat, "");
+    project.agent("planner", "description: d\npermissionMode: plan");
+    let haiku = "model=claude-haiku-4-5";
+    let ran = project.run(&["run", "planner", "x", "-c", haiku]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(server.requests()[0].json()["model"], "claude-haiku-4-5");
+    let told = "planning stays on `claude-haiku-4-5`: nothing says what `sonnet` is on `lab`";
+    assert!(ran.stderr.contains(told), "{ran:?}");
+    let quiet = project.run(&["run", "planner", "x", "-q", "-c", haiku]);
+    assert!(!quiet.stderr.contains("planning"), "{quiet:?}");
+    let alias = "model_aliases.sonnet=big-one";
+    let ran = project.run(&["run", "planner", "x", "-c", haiku, "-c", alias]);
+    assert_eq!(server.requests()[2].json()["model"], "big-one");
+    assert!(!ran.stderr.contains("planning"), "{ran:?}");
+}
+
+#[test]
+fn the_allowlist_takes_a_model_with_its_provider_in_front() {
+    let server = ScriptedServer::start();
+    server.answer(WireApi::Chat.answer(&completes("done")));
+    let project = lab(&server, WireApi::Chat, "");
+    let list = "subagents.model_allowlist=[\"a1\"]";
+    let run = |model: &str| project.run(&["run", "Explore", "x", "-c", list, "--model", model]);
+    assert_eq!(run("lab/a1").code, Some(0));
+    assert_eq!(server.requests()[0].json()["model"], "a1");
+    for model in ["ollama/a1", "lab/a2"] {
+        let ran = run(model);
+        assert!(ran.code == Some(2) && ran.stderr.contains("not on the allowlist"), "{ran:?}");
     }
 }
 

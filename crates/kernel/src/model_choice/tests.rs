@@ -168,7 +168,8 @@ fn what_is_inherited_stays_with_the_parent() {
 fn planning_raises_haiku_to_the_sonnet_of_the_place() {
     for (parent, model) in [
         (("anthropic", "claude-haiku-4-5"), "claude-sonnet-5"),
-        (("mine", "claude-haiku-4-5"), "sonnet"),
+        // Nobody says what that is there: `sonnet` would be sent as it stands.
+        (("mine", "claude-haiku-4-5"), "claude-haiku-4-5"),
         (("anthropic", "claude-opus-5"), "claude-opus-5"),
     ] {
         let case = Place { parent, own_provider: None, call: None, model: None };
@@ -206,6 +207,76 @@ fn a_call_outside_the_allowlist_is_refused_with_the_list() {
     question.env = Some("openai/gpt-x");
     let choice = choose(&question).unwrap();
     assert_eq!((choice.model.as_str(), choice.provider.as_str()), ("gpt-x", "openai"));
+}
+
+#[test]
+fn planning_on_a_provider_of_ones_own_goes_by_its_settings() {
+    let definition = ModelConfig::default();
+    let aliases = BTreeMap::from([("sonnet".to_owned(), "my-sonnet".to_owned())]);
+    let none = BTreeMap::new();
+    for (planning, aliases, model, stays) in [
+        (Planning::Yes, &aliases, "my-sonnet", false),
+        (Planning::Yes, &none, "claude-haiku-4-5", true),
+        (Planning::No, &none, "claude-haiku-4-5", false),
+    ] {
+        let question = ModelQuestion {
+            env: None,
+            call: None,
+            allowlist: &[],
+            definition: &definition,
+            default_model: None,
+            parent: ModelRef {
+                model: "claude-haiku-4-5",
+                provider: "mine",
+                reached: Reached::Elsewhere,
+            },
+            aliases,
+            providers: &[],
+            planning,
+        };
+        let choice = choose(&question).unwrap();
+        assert_eq!((choice.model.as_str(), question.stays_small(&choice)), (model, stays));
+        let called = ModelQuestion { call: Some("claude-haiku-4-5"), ..question };
+        assert!(!called.stays_small(&choose(&called).unwrap()), "somebody asked for it");
+    }
+}
+
+#[test]
+fn the_allowlist_knows_a_model_with_the_provider_it_goes_to_anyway() {
+    let definition = ModelConfig::default();
+    let allowlist = ["a1", "gpt-9", "y/b", "org/c"].map(str::to_owned);
+    let aliases = BTreeMap::from([("big".to_owned(), "x/a1".to_owned())]);
+    let providers = ["x", "y", "openai", "anthropic"].map(str::to_owned);
+    for (parent, call, allowed) in [
+        ("x", "a1", true),
+        ("x", "x/a1", true),
+        ("x", "big", true),
+        ("x", "y/b", true),
+        ("x", "org/c", true),
+        ("x", "x/org/c", true),
+        // Elsewhere it is another model.
+        ("x", "y/a1", false),
+        ("y", "x/a1", false),
+        ("x", "x/b", false),
+        ("x", "org/a1", false),
+        ("x", "openai/gpt-9", false),
+        // A model goes home between the makers.
+        ("anthropic", "openai/gpt-9", true),
+        ("anthropic", "anthropic/gpt-9", false),
+    ] {
+        let choice = choose(&ModelQuestion {
+            env: None,
+            call: Some(call),
+            allowlist: &allowlist,
+            definition: &definition,
+            default_model: None,
+            parent: ModelRef { model: "m", provider: parent, reached: Reached::AtHome },
+            aliases: &aliases,
+            providers: &providers,
+            planning: Planning::No,
+        });
+        assert_eq!(choice.is_ok(), allowed, "{call} under {parent}: {choice:?}");
+    }
 }
 
 #[test]

@@ -23,8 +23,13 @@ use attache_kernel::{
     run::{ModelFailure, ModelRequest, Reply, Stage, assignment::ToolSpec},
 };
 use jiff::Timestamp;
-use reqwest::{Client, Response, Url, header::CONTENT_TYPE};
+use reqwest::{
+    Client, Response, Url,
+    header::{CONTENT_ENCODING, CONTENT_TYPE},
+};
+use serde::de::IgnoredAny;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use self::{
     failure::{Refusal, disconnected, misplaced, refused, streamed},
@@ -42,6 +47,10 @@ pub use super::wire::ReservedParameter;
 
 /// How long the end of a connection's body is waited for once the answer is whole.
 const FAREWELL: Duration = Duration::from_millis(25);
+
+/// How long an answer that says it is done, and has no mark for its end, may be silent before it counts
+/// as whole.
+const TRAIL: Duration = Duration::from_secs(2);
 
 /// A model that a provider runs.
 pub struct RemoteModel {
@@ -166,33 +175,65 @@ impl RemoteModel {
     ) -> Result<Answer, ModelFailure> {
         let mut parser = SseParser::default();
         let mut decoder = self.provider.wire_api().decoder();
+        let mut last_event = Instant::now();
         while decoder.end() != End::Whole {
-            let piece = match response.chunk().await {
-                Ok(Some(piece)) => piece,
-                Ok(None) => return self.ended(decoder, &parser),
-                Err(error) => return Err(self.disconnected(Stage::Stream, &error)),
+            let piece = match decoder.end() {
+                // What was said stands, even if the rest of the body never comes.
+                End::Trailing => {
+                    let next = tokio::time::timeout_at(last_event + TRAIL, response.chunk()).await;
+                    next.unwrap_or(Ok(None)).unwrap_or(None)
+                }
+                End::Open | End::Unmarked | End::Whole => response
+                    .chunk()
+                    .await
+                    .map_err(|error| self.disconnected(Stage::Stream, &error))?,
+            };
+            let Some(piece) = piece else {
+                reusable().await;
+                return self.ended(decoder, parser, chunks);
             };
             chunks(Chunk::Alive);
-            let taken = parser.take(&piece, |data| match decoder.end() {
-                // Nothing counts after the end.
-                End::Whole => Ok(()),
-                End::Open | End::Unmarked => decoder.take(data, chunks),
+            let taken = parser.take(&piece, |data| {
+                last_event = Instant::now();
+                match decoder.end() {
+                    // Nothing counts after the end.
+                    End::Whole => Ok(()),
+                    End::Open | End::Unmarked | End::Trailing => decoder.take(data, chunks),
+                }
             });
             taken.map_err(|fault| self.faulty(fault))?;
         }
         // What is left of the body lets the connection be used again.
         let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
         if tokio::time::timeout(FAREWELL, rest).await.is_ok() {
-            // Whoever puts the connection back has a turn before anyone wants it again.
-            tokio::task::yield_now().await;
+            reusable().await;
         }
         Ok(decoder.answer())
     }
 
-    /// The body ended before the answer said so.
-    fn ended(&self, decoder: Box<dyn Decoder>, parser: &SseParser) -> Result<Answer, ModelFailure> {
-        let whole =
-            decoder.end() == End::Unmarked && self.leaves_out_marks.swap(true, Ordering::Relaxed);
+    /// The body ended, with or without the last event's blank line, and nothing marked the answer's end
+    /// so far.
+    fn ended(
+        &self,
+        mut decoder: Box<dyn Decoder>,
+        mut parser: SseParser,
+        chunks: Chunks<'_>,
+    ) -> Result<Answer, ModelFailure> {
+        let rest = parser.rest().map_err(|error| self.faulty(error.into()))?;
+        let (last, cut) = match rest {
+            Some(data) if is_complete(&data) => (Some(data), false),
+            Some(_) => (None, true),
+            None => (None, false),
+        };
+        if let Some(data) = last {
+            decoder.take(&data, chunks).map_err(|fault| self.faulty(fault))?;
+        }
+        let whole = match decoder.end() {
+            End::Whole => true,
+            End::Trailing => !cut,
+            End::Unmarked => self.leaves_out_marks.swap(true, Ordering::Relaxed),
+            End::Open => false,
+        };
         if whole {
             return Ok(decoder.answer());
         }
@@ -228,6 +269,13 @@ impl RemoteModel {
     }
 
     fn not_a_stream(&self, response: &Response) -> Option<ModelFailure> {
+        if let Some(encoding) = encoding(response) {
+            let (id, address) = (self.provider.id(), self.provider.shown_address());
+            let message = format!(
+                "{id} answered at {address} in an encoding nobody asked for (content-encoding: {encoding})"
+            );
+            return Some(ModelFailure::Fatal { message });
+        }
         let kind = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
         let is_page = kind.trim_start().to_ascii_lowercase().starts_with("text/html");
         is_page.then(|| ModelFailure::Fatal {
@@ -250,11 +298,16 @@ impl RemoteModel {
                 break;
             }
         }
+        let encoding = encoding(&response);
+        if encoding.is_some() {
+            body.clear();
+        }
         let refusal = Refusal {
             provider: self.provider.id(),
             status: response.status(),
             headers: response.headers(),
             body: &body,
+            encoding,
             key_from: self.provider.key_from(),
         };
         self.masked(refused(&refusal, Timestamp::now()))
@@ -278,6 +331,22 @@ impl RemoteModel {
             ModelFailure::Fatal { message } => ModelFailure::Fatal { message: mask(message) },
         }
     }
+}
+
+/// Whoever puts a connection back whose body is over has a turn before anyone wants it again.
+async fn reusable() {
+    tokio::task::yield_now().await;
+}
+
+/// The encoding of an answer that can be read only after decoding.
+fn encoding(response: &Response) -> Option<&str> {
+    let encoding = response.headers().get(CONTENT_ENCODING)?.to_str().ok()?.trim();
+    (!encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity")).then_some(encoding)
+}
+
+/// Whether the data of an event is all there.
+fn is_complete(data: &str) -> bool {
+    data.trim() == "[DONE]" || serde_json::from_str::<IgnoredAny>(data).is_ok()
 }
 
 impl Model for RemoteModel {

@@ -4,8 +4,10 @@
 //! change from turn to turn and ends with the messages, so each one repeats the bytes of the one before.
 
 mod anthropic;
+mod arguments;
 mod chat;
 mod draft;
+mod escapes;
 mod gemini;
 mod head;
 mod responses;
@@ -29,8 +31,8 @@ use super::{
     remote::{failure::StreamedError, sse::SseError},
 };
 
-pub use self::head::ReservedParameter;
 pub(super) use self::head::check_parameters;
+pub use self::{head::ReservedParameter, thinking::unheeded};
 
 /// How a provider is talked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +85,9 @@ pub(super) enum End {
     Open,
     /// It says that it is done, but the mark at the end of every stream is missing.
     Unmarked,
+    /// It says that it is done, and there is no mark: what still comes belongs to it, and the end of the
+    /// body is its end.
+    Trailing,
     /// It is whole.
     Whole,
 }
@@ -123,6 +128,9 @@ impl From<serde_json::Error> for StreamFault {
     }
 }
 
+const STREAM: (&str, &str) = ("accept", "text/event-stream");
+const UNENCODED: (&str, &str) = ("accept-encoding", "identity");
+
 impl WireApi {
     /// The version and the rest of the path a request for a model goes to.
     pub(super) fn path(self, model: &str) -> (&'static str, String) {
@@ -140,10 +148,8 @@ impl WireApi {
     /// Headers every request of this API has.
     pub(super) fn fixed_headers(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Responses | Self::Chat | Self::Gemini => &[("accept", "text/event-stream")],
-            Self::Anthropic => {
-                &[("accept", "text/event-stream"), ("anthropic-version", "2023-06-01")]
-            }
+            Self::Responses | Self::Chat | Self::Gemini => &[STREAM, UNENCODED],
+            Self::Anthropic => &[STREAM, UNENCODED, ("anthropic-version", "2023-06-01")],
         }
     }
 

@@ -186,6 +186,14 @@ impl Answer {
         self
     }
 
+    /// The pieces of its body.
+    pub fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Bytes(bytes) => Some(bytes.as_slice()),
+            Step::Head | Step::Repeat(..) | Step::Wait(_) => None,
+        })
+    }
+
     /// The same, with its head sent here, before anything of its body.
     pub fn head(mut self) -> Self {
         self.steps.push(Step::Head);

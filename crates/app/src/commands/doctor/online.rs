@@ -32,6 +32,25 @@ use crate::{
 /// Longer than that nobody waits for a word.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// How a request went.
+enum Answered {
+    /// It was answered, so fast.
+    In(Duration),
+    /// It was refused, or something broke.
+    Failed(ModelFailure),
+    /// Nothing came in time.
+    Not,
+    /// It could not even be sent.
+    Unsent(Failure),
+}
+
+/// What keeps an answer short: a field of the request, and so many tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Limit {
+    field: &'static str,
+    tokens: u32,
+}
+
 /// Asks the model a bare run would use for one word.
 pub(super) fn check(setup: &Setup) -> Result<Check, Failure> {
     let parent = setup.parent_model();
@@ -40,11 +59,41 @@ pub(super) fn check(setup: &Setup) -> Result<Check, Failure> {
     }
     let choice =
         ModelChoice { model: parent.model, provider: parent.provider, chosen_by: ChosenBy::Parent };
-    let definition = Arc::new(asking_for_little(setup, &choice));
+    let api = setup.provider_in_force(&choice.provider).map(|provider| provider.wire_api);
+    let (limit, other) = limits(api, &choice);
+    let mut answered = ask(setup, &choice, limit)?;
+    if let (Answered::Failed(ModelFailure::Fatal { message }), Some(other)) = (&answered, other)
+        && message.contains(limit.field)
+    {
+        answered = ask(setup, &choice, other)?;
+    }
+    let name = format!("{} on {}", choice.model, choice.provider);
+    Ok(match answered {
+        Answered::In(time) => {
+            Check::ok("online", format!("{name} answered in {} ms", time.as_millis()))
+        }
+        Answered::Failed(
+            ModelFailure::Transient { message, .. }
+            | ModelFailure::ContextLength { message }
+            | ModelFailure::Fatal { message },
+        ) => Check::error("online", message, "attache models shows addresses and keys"),
+        Answered::Not => Check::error(
+            "online",
+            format!("{name} did not answer within {} s", PATIENCE.as_secs()),
+            "check the network, the proxy and base_url",
+        ),
+        Answered::Unsent(failure) => Check::error("online", failure.message(), failure.advice()),
+    })
+}
+
+fn ask(setup: &Setup, choice: &ModelChoice, limit: Limit) -> Result<Answered, Failure> {
+    let mut definition = Definition::named(AgentName::new("doctor"));
+    definition.model_config.parameters.insert(limit.field.to_owned(), json!(limit.tokens));
+    let definition = Arc::new(definition);
     let asker = Asker { definition: &definition, trust: Trust::Trusted };
-    let connection = match connection::connect(&choice, asker, setup) {
+    let connection = match connection::connect(choice, asker, setup) {
         Ok(connection) => connection,
-        Err(failure) => return Ok(Check::error("online", failure.message(), failure.advice())),
+        Err(failure) => return Ok(Answered::Unsent(failure)),
     };
     let assignment = Assignment {
         agent_id: new_run_id(),
@@ -83,35 +132,58 @@ pub(super) fn check(setup: &Setup) -> Result<Check, Failure> {
     let answer = runtime.block_on(async {
         tokio::time::timeout(PATIENCE, connection.model.call(call, &mut unseen)).await
     });
-    let name = format!("{} on {}", choice.model, choice.provider);
     Ok(match answer {
-        Ok(Ok(_)) => {
-            Check::ok("online", format!("{name} answered in {} ms", began.elapsed().as_millis()))
-        }
-        Ok(Err(
-            ModelFailure::Transient { message, .. }
-            | ModelFailure::ContextLength { message }
-            | ModelFailure::Fatal { message },
-        )) => Check::error("online", message, "attache models shows addresses and keys"),
-        Err(_) => Check::error(
-            "online",
-            format!("{name} did not answer within {} s", PATIENCE.as_secs()),
-            "check the network, the proxy and base_url",
-        ),
+        Ok(Ok(_)) => Answered::In(began.elapsed()),
+        Ok(Err(failure)) => Answered::Failed(failure),
+        Err(_) => Answered::Not,
     })
 }
 
-/// An agent that asks for as short an answer as its provider gives.
-fn asking_for_little(setup: &Setup, choice: &ModelChoice) -> Definition {
-    let mut definition = Definition::named(AgentName::new("doctor"));
-    let api = setup.provider_in_force(&choice.provider).map(|provider| provider.wire_api);
-    let (key, tokens) = match api {
+/// What keeps an answer as short as its provider gives it, and what else does if that is refused: servers
+/// of the Chat API know the one field or the other.
+fn limits(api: Option<WireApi>, choice: &ModelChoice) -> (Limit, Option<Limit>) {
+    let old = Limit { field: "max_tokens", tokens: 1 };
+    let new = Limit { field: "max_completion_tokens", tokens: 1 };
+    match api {
         // Less is refused.
-        Some(WireApi::Responses) | None => ("max_output_tokens", 16),
-        Some(WireApi::Chat) if choice.provider == "openai" => ("max_completion_tokens", 1),
-        Some(WireApi::Chat | WireApi::Anthropic) => ("max_tokens", 1),
-        Some(WireApi::Gemini) => ("maxOutputTokens", 1),
-    };
-    definition.model_config.parameters.insert(key.to_owned(), json!(tokens));
-    definition
+        Some(WireApi::Responses) | None => (Limit { field: "max_output_tokens", tokens: 16 }, None),
+        Some(WireApi::Chat) if choice.provider == "openai" || takes_new_field(&choice.model) => {
+            (new, Some(old))
+        }
+        Some(WireApi::Chat) => (old, Some(new)),
+        Some(WireApi::Anthropic) => (old, None),
+        Some(WireApi::Gemini) => (Limit { field: "maxOutputTokens", tokens: 1 }, None),
+    }
+}
+
+/// Models of OpenAI's that refuse `max_tokens`, wherever they are.
+fn takes_new_field(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    ["gpt-5", "o1", "o3", "o4"].iter().any(|family| name.starts_with(family))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_field_goes_by_the_model_and_the_other_one_is_left() {
+        for (provider, model, first, second) in [
+            ("lab", "llama", "max_tokens", "max_completion_tokens"),
+            ("lab", "gpt-4o", "max_tokens", "max_completion_tokens"),
+            ("lab", "gpt-5.4-mini", "max_completion_tokens", "max_tokens"),
+            ("lab", "openai/O3-mini", "max_completion_tokens", "max_tokens"),
+            ("lab", "o1", "max_completion_tokens", "max_tokens"),
+            ("openai", "gpt-4o", "max_completion_tokens", "max_tokens"),
+        ] {
+            let choice = ModelChoice {
+                model: model.to_owned(),
+                provider: provider.to_owned(),
+                chosen_by: ChosenBy::Parent,
+            };
+            let (limit, other) = limits(Some(WireApi::Chat), &choice);
+            assert_eq!((limit.field, other.unwrap().field), (first, second), "{model}");
+            assert_eq!(limits(Some(WireApi::Anthropic), &choice).1, None);
+        }
+    }
 }

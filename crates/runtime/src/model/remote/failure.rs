@@ -20,6 +20,8 @@ pub(super) struct Refusal<'a> {
     pub(super) status: StatusCode,
     pub(super) headers: &'a HeaderMap,
     pub(super) body: &'a [u8],
+    /// How its body is encoded, if it cannot be read for that.
+    pub(super) encoding: Option<&'a str>,
     /// Where the key comes from, in words.
     pub(super) key_from: Option<&'a str>,
 }
@@ -39,13 +41,16 @@ pub(crate) struct StreamedError {
 
 /// What a refusal means.
 pub(super) fn refused(refusal: &Refusal<'_>, now: Timestamp) -> ModelFailure {
-    let Refusal { provider, status, headers, body, key_from } = *refusal;
+    let Refusal { provider, status, headers, body, encoding, key_from } = *refusal;
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let kind = kind_of(&value);
     let words = words_of(&value).unwrap_or_else(|| page_text(body));
     let mut message = format!("{provider} answered {}", spelled(status));
     if !words.is_empty() {
         push(&mut message, format_args!(": {}", bounded(&words)));
+    }
+    if let Some(encoding) = encoding {
+        push(&mut message, format_args!(" (content-encoding: {encoding})"));
     }
     if is_too_long(status.as_u16(), &kind, &words) {
         return ModelFailure::ContextLength { message };

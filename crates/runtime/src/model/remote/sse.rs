@@ -81,6 +81,17 @@ impl SseParser {
         Ok(())
     }
 
+    /// The data of an event that has begun and whose blank line is missing: once nothing more comes, it
+    /// is whole or it was cut.
+    pub(crate) fn rest(&mut self) -> Result<Option<String>, SseError> {
+        if self.line.starts_with(b"data") {
+            let line = std::mem::take(&mut self.line);
+            self.take_line(&line)?;
+        }
+        let data = std::mem::take(&mut self.data);
+        Ok(std::mem::take(&mut self.has_data).then_some(data))
+    }
+
     /// What came beside the events: some providers put an error there as they would without a stream.
     pub(crate) fn stray(&self) -> Vec<u8> {
         [self.stray.as_slice(), &self.line].concat()
@@ -143,6 +154,28 @@ mod tests {
             })?;
         }
         Ok(events)
+    }
+
+    #[test]
+    fn what_is_left_is_an_event_that_has_begun() {
+        for (stream, expected) in [
+            ("data: a\n\ndata: b", Some("b")),
+            ("data: a\ndata: b", Some("a\nb")),
+            ("data: a\n", Some("a")),
+            ("data: a\nevent: x", Some("a")),
+            ("data: a\n\n", None),
+            ("data: a\n\n: ping", None),
+            ("data: a\n\n{\"error\": 1}", None),
+            ("", None),
+        ] {
+            let mut parser = SseParser::default();
+            parser.take(stream.as_bytes(), |_| Ok::<_, SseError>(())).unwrap();
+            let stray = parser.stray();
+            assert_eq!(parser.rest().unwrap().as_deref(), expected, "{stream}");
+            if expected.is_none() {
+                assert_eq!(parser.stray(), stray, "{stream}");
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A draft: an answer while it arrives, its parts in the order in which they began.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use attache_kernel::{
     id::ToolCallId,
@@ -8,7 +8,7 @@ use attache_kernel::{
 };
 use serde_json::{Map, Value};
 
-use super::StreamFault;
+use super::{StreamFault, escapes};
 
 /// No answer is larger.
 const MOST_BYTES: usize = 16 << 20;
@@ -111,6 +111,11 @@ fn finished(part: DraftPart) -> AssistantPart {
         }
         DraftPart::Call { id, name, arguments, data } => {
             let mut call = ToolCall::new(ToolCallId::new(id), name, arguments);
+            if call.arguments().is_err()
+                && let Cow::Owned(mended) = escapes::mended(call.written_arguments())
+            {
+                call = ToolCall::new(call.id, call.name, mended);
+            }
             call.provider_data = data;
             AssistantPart::ToolCall { call }
         }

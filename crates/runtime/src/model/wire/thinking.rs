@@ -32,6 +32,17 @@ pub(super) fn wish(config: &ModelConfig, known: Option<Thinking>) -> Option<Wish
     }
 }
 
+/// The fields of an agent's file that ask a model to think which is known not to: they are not sent.
+pub fn unheeded(config: &ModelConfig, known: Option<Thinking>) -> Vec<&'static str> {
+    match (known, wish(config, None)) {
+        (Some(Thinking::None), Some(Wish::Effort(_) | Wish::Tokens(_) | Wish::Unlimited)) => {}
+        _ => return Vec::new(),
+    }
+    let effort = config.effort.as_deref().is_some_and(|effort| !effort.trim().is_empty());
+    let fields = [("effort", effort), ("thinkingBudget", config.thinking_budget.is_some())];
+    fields.into_iter().filter_map(|(field, is_set)| is_set.then_some(field)).collect()
+}
+
 /// The wish as an effort.
 pub(super) fn as_effort(wish: Wish<'_>) -> &str {
     match wish {
@@ -69,6 +80,29 @@ pub(super) fn tokens_of(effort: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_asked_of_a_model_that_does_not_think_is_named() {
+        let config = |thinking_budget, effort: Option<&str>| ModelConfig {
+            thinking_budget,
+            effort: effort.map(str::to_owned),
+            ..ModelConfig::default()
+        };
+        for (config, expected) in [
+            (config(None, None), &[][..]),
+            (config(None, Some("high")), &["effort"]),
+            (config(Some(-1), None), &["thinkingBudget"]),
+            (config(Some(4096), Some("low")), &["effort", "thinkingBudget"]),
+            // To ask for no thinking is no wish it cannot have.
+            (config(None, Some("off")), &[]),
+            (config(Some(0), Some("high")), &[]),
+            (config(None, Some(" ")), &[]),
+        ] {
+            assert_eq!(unheeded(&config, Some(Thinking::None)), expected, "{config:?}");
+            assert_eq!(unheeded(&config, Some(Thinking::Effort)), [""; 0]);
+            assert_eq!(unheeded(&config, None), [""; 0]);
+        }
+    }
 
     #[test]
     fn tokens_and_efforts_mean_each_other() {

@@ -1,5 +1,7 @@
 //! Answers of the four APIs, however they are cut, spelled and padded, and the quirks of compatible servers.
 
+use std::time::{Duration, Instant};
+
 use attache_kernel::{
     event::StopReason,
     message::{AssistantPart, text_of},
@@ -9,7 +11,7 @@ use attache_kernel::{
 };
 use attache_runtime::model::wire::Traits;
 use attache_testkit::scripted_server::{
-    Answer, ScriptedServer, Turn, WireApi as Api, text, tool_call,
+    Answer, Gate, ScriptedServer, Turn, WireApi as Api, text, tool_call,
 };
 use serde_json::{Value, json};
 
@@ -129,6 +131,98 @@ fn again(api: Api) -> ScriptedServer {
     let server = ScriptedServer::start();
     server.answer(api.answer(&rich()));
     server
+}
+
+#[tokio::test]
+async fn an_answer_may_end_without_its_last_blank_line() {
+    everywhere(|api| async move {
+        let mut whole = Vec::new();
+        for event in api.answer(&rich()).pieces() {
+            whole.extend_from_slice(event);
+        }
+        let stripped = whole.trim_ascii_end();
+        for (way, kept) in [("both", stripped.len()), ("one", stripped.len() + 1)] {
+            let answer = Answer::new().data(Vec::<String>::new()).chunk(&whole[..kept]);
+            let reply = reply(api, answer).await;
+            assert_eq!(reply.content.len(), 4, "{api:?} without {way}: {reply:?}");
+            assert_eq!(reply.usage.output_tokens, 200, "{api:?} without {way}");
+        }
+        // What was cut off in its last event is not whole.
+        for missing in 1..8 {
+            let cut = &stripped[..stripped.len() - missing];
+            let answer = Answer::new().data(Vec::<String>::new()).chunk(cut);
+            let failure = heard(api, answer).await.failure();
+            let passes = matches!(&failure, ModelFailure::Transient { message, .. }
+                if message.contains("without the mark at its end"));
+            assert!(passes, "{api:?} without {missing} bytes: {failure:?}");
+        }
+    })
+    .await;
+}
+
+/// An answer that says this, as it stands in JSON.
+fn spelled(api: Api, pieces: &[&str]) -> Answer {
+    let event = |template: &str, piece: &str| template.replace("PIECE", piece);
+    let (before, template, after): (&[&str], &str, &[&str]) = match api {
+        Api::Chat => (
+            &[],
+            r#"{"choices":[{"delta":{"content":"PIECE"}}]}"#,
+            &[r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#, "[DONE]"],
+        ),
+        Api::Anthropic => (
+            &[
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+            ],
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"PIECE"}}"#,
+            &[r#"{"type":"message_stop"}"#],
+        ),
+        Api::Responses => (
+            &[],
+            r#"{"type":"response.output_item.done","item":{"type":"message","content":[{"type":"output_text","text":"PIECE"}]}}"#,
+            &[r#"{"type":"response.completed","response":{}}"#],
+        ),
+        Api::Gemini => (
+            &[],
+            r#"{"candidates":[{"content":{"parts":[{"text":"PIECE"}]}}]}"#,
+            &[r#"{"candidates":[{"finishReason":"STOP"}]}"#],
+        ),
+    };
+    let said: Vec<String> = pieces.iter().map(|piece| event(template, piece)).collect();
+    Answer::new().data(before).data(said).data(after)
+}
+
+#[tokio::test]
+async fn half_a_character_becomes_the_sign_for_one_that_is_missing() {
+    everywhere(|api| async move {
+        for (pieces, expected) in [
+            (&[r"hi \ud83d", r"\ude00!"][..], "hi \u{fffd}\u{fffd}!"),
+            (&[r"\uD83D"], "\u{fffd}"),
+            (&[r"\uDE00\ud83d x"], "\u{fffd}\u{fffd} x"),
+            // A whole one, an escaped backslash and a letter beside it stay what they are.
+            (&[r"\ud83d\ude00 \\ud83d \u00e4 \ud83d\u00e4"], "😀 \\ud83d ä \u{fffd}ä"),
+        ] {
+            let said = reply(api, spelled(api, pieces)).await;
+            assert_eq!(text_of(&said.content), expected, "{api:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn half_a_character_in_arguments_is_no_reason_to_call_again() {
+    everywhere(|api| async move {
+        let raw = r#"{"path":"a \ud83d"}"#;
+        let answer = match api {
+            Api::Gemini => Answer::new().data([format!(
+                r#"{{"candidates":[{{"content":{{"parts":[{{"functionCall":{{"name":"read_file","args":{raw}}}}}]}},"finishReason":"STOP"}}]}}"#
+            )]),
+            _ => api.answer(&Turn::default().then_raw_tool_call("a", "read_file", [raw])),
+        };
+        let said = reply(api, answer).await;
+        let call = said.content[0].call().unwrap();
+        assert_eq!(call.arguments().unwrap()["path"], "a \u{fffd}", "{api:?}");
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -400,6 +494,25 @@ async fn compatible_servers_name_reasoning_in_their_own_ways() {
 }
 
 #[tokio::test]
+async fn compatible_servers_send_content_in_parts() {
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let thinking = |parts: Value| json!({"type": "thinking", "thinking": parts});
+    let deltas = [
+        json!({"content": [thinking(json!([text("h"), text("m")]))]}),
+        json!({"content": [thinking(json!("m"))]}),
+        json!({"content": [{"type": "reference", "reference_ids": [1]}, 7]}),
+        json!({"content": [text("arr"), text("ay")]}),
+        json!({"content": " of"}),
+        json!({"content": [" parts"]}),
+        json!({"content": []}),
+    ];
+    let heard = heard(Api::Chat, chat(&deltas, "stop")).await;
+    assert_eq!((heard.text.as_str(), heard.thoughts.as_str()), ("array of parts", "hmm"));
+    let expected = owned(&[("thinking", "hmm"), ("text", "array of parts")]);
+    assert_eq!(short(&heard.reply().content), expected);
+}
+
+#[tokio::test]
 async fn compatible_servers_count_in_their_own_ways() {
     let usage = json!({
         "prompt_tokens": 70, "completion_tokens": 7, "prompt_cache_hit_tokens": 60,
@@ -587,6 +700,88 @@ async fn calls_of_gemini_need_neither_id_nor_arguments() {
     let expected = owned(&[("call", " read_file {\"path\":\"a\"}"), ("call", " list_dir {}")]);
     assert_eq!(short(&said.content), expected);
     assert_eq!(said.stop, StopReason::ToolUse);
+}
+
+#[tokio::test]
+async fn all_of_gemini_counts_until_its_body_ends() {
+    let text = |text: &str| gemini(&json!([{ "text": text }]), Some("STOP"));
+    let call = json!([{"functionCall": {"name": "read_file", "args": {"path": "a"}}}]);
+    let mut last = gemini(&call, Some("STOP"));
+    last["usageMetadata"] = json!({"promptTokenCount": 7, "candidatesTokenCount": 3});
+    let said = reply(Api::Gemini, Answer::new().data([text("one "), text("two"), last])).await;
+    let expected = owned(&[("text", "one two"), ("call", " read_file {\"path\":\"a\"}")]);
+    assert_eq!(short(&said.content), expected);
+    assert_eq!((said.usage.input_tokens, said.usage.output_tokens), (7, 3));
+    assert_eq!(said.stop, StopReason::ToolUse);
+    // Counts come by themselves, and those that are left out stay what they were.
+    let counts = |counts: Value| json!({ "usageMetadata": counts });
+    let said = reply(
+        Api::Gemini,
+        Answer::new().data([
+            text("x"),
+            counts(json!({"promptTokenCount": 9, "thoughtsTokenCount": 2})),
+            counts(json!({"candidatesTokenCount": 4, "trafficType": "ON_DEMAND"})),
+        ]),
+    )
+    .await;
+    let usage = said.usage;
+    assert_eq!((usage.input_tokens, usage.output_tokens, usage.reasoning_tokens), (9, 6, 2));
+    assert_eq!(usage.service_tier.as_deref(), Some("ON_DEMAND"));
+}
+
+#[tokio::test]
+async fn what_gemini_adds_in_a_moment_is_waited_for() {
+    let gate = Gate::new();
+    let call = json!([{"functionCall": {"name": "read_file"}}]);
+    let answer = Answer::new()
+        .data([gemini(&json!([{"text": "x"}]), Some("STOP"))])
+        .wait_for(&gate)
+        .data([gemini(&call, Some("STOP"))]);
+    let opened = tokio::task::spawn_blocking({
+        let gate = gate.clone();
+        move || {
+            gate.wait_until_reached(1);
+            gate.open();
+        }
+    });
+    let said = reply(Api::Gemini, answer).await;
+    opened.await.unwrap();
+    assert_eq!(short(&said.content), owned(&[("text", "x"), ("call", " read_file {}")]));
+}
+
+#[tokio::test]
+async fn what_breaks_off_after_the_end_of_gemini_takes_nothing_away_but_half_an_event() {
+    let done = || Answer::new().data([gemini(&json!([{"text": "x"}]), Some("STOP"))]);
+    let closed = reply(Api::Gemini, done().close_early()).await;
+    assert_eq!(text_of(&closed.content), "x");
+    let half = "data: {\"candidates\":[{\"content\":";
+    for (way, answer) in
+        [("ended", done().chunk(half)), ("closed", done().chunk(half).close_early())]
+    {
+        let failure = heard(Api::Gemini, answer).await.failure();
+        assert!(matches!(failure, ModelFailure::Transient { .. }), "{way}: {failure:?}");
+    }
+}
+
+#[tokio::test]
+async fn gemini_does_not_hold_an_answer_open_with_signs_of_life() {
+    let gate = Gate::new();
+    let done = Answer::new().data([gemini(&json!([{"text": "x"}]), Some("STOP"))]);
+    let pinging = (0..1000).fold(done, |answer, _| answer.chunk(": ping\n\n")).gated(&gate, 1);
+    let drips = async {
+        let mut beat = tokio::time::interval(Duration::from_millis(100));
+        loop {
+            beat.tick().await;
+            gate.pass();
+        }
+    };
+    let began = Instant::now();
+    let said = tokio::select! {
+        said = reply(Api::Gemini, pinging) => said,
+        () = drips => return,
+    };
+    assert_eq!(text_of(&said.content), "x");
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
 #[tokio::test]

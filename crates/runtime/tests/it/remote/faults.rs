@@ -154,6 +154,29 @@ async fn what_does_not_pass_ends_the_run_in_the_providers_words() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_encoded_answer_ends_the_run_and_names_the_encoding() {
+    everywhere(|api| async move {
+        for encoding in ["gzip", "br", "zstd"] {
+            let body = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xff];
+            let answer = Answer::new().header("content-encoding", encoding).body(body);
+            let words = format!("content-encoding: {encoding}");
+            ends(api, encoding, answer, &["lab answered at http://127.0.0.1:", &words]).await;
+            // A refusal keeps its meaning; its words cannot be read.
+            let refused = Answer::new().status(503).header("content-encoding", encoding).body(body);
+            heals(api, encoding, refused, &format!("503 Service Unavailable ({words})")).await;
+        }
+        let plain = api.answer(&completes()).header("content-encoding", "Identity");
+        let lab = Lab::new(api);
+        lab.server.answer(plain);
+        let done = lab.run().await;
+        assert_eq!((done.result.status, done.retries()), (Status::Goal, Vec::new()), "{api:?}");
+        let sent = &lab.server.requests()[0];
+        assert_eq!(sent.header("accept-encoding"), Some("identity"), "{api:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_breaks_off_is_asked_for_again() {
     everywhere(|api| async move {
         let mark = "without the mark at its end";

@@ -289,6 +289,45 @@ async fn broken_arguments_and_foreign_ids_are_mended_for_the_way_back() {
 }
 
 #[tokio::test]
+async fn arguments_go_back_as_they_were_written() {
+    let written = r#"{"n":12345678901234567890123,"e": 1e3,"f":1.0,"s":"\u00e4"}"#;
+    let anthropic = |start: &str, delta: &str| {
+        Answer::new().data([
+            format!(
+                r#"{{"type":"content_block_start","index":0,"content_block":{{"type":"tool_use","id":"a","name":"t","input":{start}}}}}"#
+            ),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": delta}})
+                .to_string(),
+            json!({"type": "message_stop"}).to_string(),
+        ])
+    };
+    let gemini = format!(
+        r#"{{"candidates":[{{"content":{{"parts":[{{"functionCall":{{"name":"t","args":{written}}}}}]}},"finishReason":"STOP"}}]}}"#
+    );
+    let chat = format!(
+        r#"{{"choices":[{{"delta":{{"tool_calls":[{{"id":"a","function":{{"name":"t","arguments":{written}}}}}]}}}}]}}"#
+    );
+    let text = json!(written).to_string();
+    for (api, key, sent_back, answer) in [
+        (Api::Anthropic, "input", written, anthropic("{}", written)),
+        (Api::Anthropic, "input", written, anthropic(written, "")),
+        (Api::Gemini, "args", written, Answer::new().data([gemini])),
+        (Api::Chat, "arguments", &text, Answer::new().data([chat, "[DONE]".to_owned()])),
+    ] {
+        let server = ScriptedServer::start();
+        server.answer(answer);
+        let content = ask(&model_at(api, &server)).await.reply().content;
+        assert_eq!(content[0].call().unwrap().written_arguments(), written, "{api:?}");
+        let request = sent(api, Traits::default(), |asking| {
+            asking.messages = vec![Message::user("q"), Message::Assistant { content }];
+        })
+        .await;
+        let body = String::from_utf8(request.body).unwrap();
+        assert!(body.contains(&format!("\"{key}\":{sent_back}")), "{api:?}: {body}");
+    }
+}
+
+#[tokio::test]
 async fn only_what_was_written_is_sent() {
     everywhere(|api| async move {
         let plain = sent(api, Traits::default(), |_| {}).await.json();

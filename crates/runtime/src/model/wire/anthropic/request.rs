@@ -10,11 +10,12 @@ use attache_kernel::{
     run::assignment::ToolSpec,
 };
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::API;
 use crate::model::wire::{
     Asked,
+    arguments::Arguments,
     draft::kept,
     head::Head,
     thinking::{Wish, as_effort, as_tokens, tokens_of, wish},
@@ -54,7 +55,7 @@ enum Block<'a> {
     ToolUse {
         id: String,
         name: &'a str,
-        input: Value,
+        input: Arguments<'a>,
     },
     ToolResult {
         tool_use_id: String,
@@ -185,7 +186,7 @@ fn said(part: &AssistantPart) -> Option<Block<'_>> {
             Some(Block::Thinking { thinking: text, signature })
         }
         AssistantPart::ToolCall { call } => {
-            let input = call.arguments().cloned().unwrap_or(Value::Object(Map::new()));
+            let input = Arguments::of(call);
             Some(Block::ToolUse { id: id(call.id.as_str()), name: &call.name, input })
         }
     }

@@ -5,7 +5,7 @@ use attache_kernel::{
     usage::{ServerToolUse, Usage},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use super::API;
 use crate::model::{
@@ -14,7 +14,7 @@ use crate::model::{
     wire::{
         Answer, Decoder, End, StreamFault,
         draft::{Draft, DraftPart},
-        stopped,
+        escapes, stopped,
     },
 };
 
@@ -83,6 +83,19 @@ enum Block {
     Other,
 }
 
+/// The input of a call that came with its beginning, letter for letter.
+#[derive(Deserialize)]
+struct WrittenStart<'a> {
+    #[serde(borrow)]
+    content_block: WrittenBlock<'a>,
+}
+
+#[derive(Deserialize)]
+struct WrittenBlock<'a> {
+    #[serde(borrow)]
+    input: &'a RawValue,
+}
+
 #[derive(Deserialize)]
 #[serde(tag = "type")]
 enum Delta {
@@ -141,14 +154,14 @@ struct OutputDetails {
 
 impl Decoder for AnthropicDecoder {
     fn take(&mut self, data: &str, show: &mut dyn FnMut(Chunk)) -> Result<(), StreamFault> {
-        match serde_json::from_str(data)? {
+        match escapes::read(data)? {
             Event::MessageStart { message } => {
                 if let Some(usage) = message.usage {
                     self.counts.take(usage);
                 }
             }
             Event::ContentBlockStart { index, content_block } => {
-                self.begin(index, content_block, show)?;
+                self.begin(index, content_block, data, show)?;
             }
             Event::ContentBlockDelta { index, delta } => self.add(index, delta, show)?,
             Event::MessageDelta { delta, usage } => {
@@ -189,6 +202,7 @@ impl AnthropicDecoder {
         &mut self,
         index: u64,
         block: Block,
+        data: &str,
         show: &mut dyn FnMut(Chunk),
     ) -> Result<(), StreamFault> {
         let part = match block {
@@ -217,7 +231,9 @@ impl AnthropicDecoder {
                 let mut part = DraftPart::call(id, name);
                 // Usually empty: the pieces follow.
                 if input.as_object().is_some_and(|input| !input.is_empty()) {
-                    part.words().push_str(&input.to_string());
+                    let written = serde_json::from_str::<WrittenStart<'_>>(data);
+                    let written = written.map(|start| start.content_block.input.get().to_owned());
+                    part.words().push_str(&written.unwrap_or_else(|_| input.to_string()));
                 }
                 part
             }

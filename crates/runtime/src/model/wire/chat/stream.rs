@@ -4,7 +4,7 @@
 
 use attache_kernel::{event::StopReason, usage::Usage};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use super::API;
 use crate::model::{
@@ -13,7 +13,7 @@ use crate::model::{
     wire::{
         Answer, Decoder, End, StreamFault,
         draft::{Draft, DraftPart},
-        stopped,
+        escapes, stopped,
     },
 };
 
@@ -54,7 +54,7 @@ struct Choice {
 
 #[derive(Deserialize, Default)]
 struct Delta {
-    content: Option<String>,
+    content: Option<Value>,
     refusal: Option<String>,
     reasoning_content: Option<String>,
     reasoning: Option<Value>,
@@ -72,7 +72,7 @@ struct CallDelta {
 #[derive(Deserialize, Default)]
 struct FunctionDelta {
     name: Option<String>,
-    arguments: Option<Value>,
+    arguments: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -104,13 +104,13 @@ impl Decoder for ChatDecoder {
             self.done = true;
             return Ok(());
         }
-        let event: Event = serde_json::from_str(data)?;
+        let event: Event = escapes::read(data)?;
         if let Some(error) = event.error.filter(|error| !error.is_null()) {
             return Err(StreamFault::Error(streamed_error(&error)));
         }
         // Some servers send the error itself for an event.
         if event.object.as_deref() == Some("error") {
-            return Err(StreamFault::Error(streamed_error(&serde_json::from_str(data)?)));
+            return Err(StreamFault::Error(streamed_error(&escapes::read(data)?)));
         }
         if let Some(usage) = event.usage {
             self.take_usage(&usage);
@@ -154,28 +154,79 @@ impl ChatDecoder {
             [("reasoning_content", delta.reasoning_content.as_deref()), ("reasoning", reasoning)];
         // Some servers send the same thought under both names.
         let thought = thoughts.into_iter().find_map(|(field, text)| Some((field, text?)));
-        if let Some((field, text)) = thought.filter(|(_, text)| !text.is_empty()) {
-            let part = self.goes_on(THOUGHT, DraftPart::thinking);
-            part.words().push_str(text);
-            part.keep(API, [("field".to_owned(), json!(field))]);
-            self.draft.grew(text.len())?;
-            show(Chunk::Thought(text.to_owned()));
+        if let Some((field, text)) = thought {
+            self.take_thought(field, text, show)?;
         }
         for detail in delta.reasoning_details.into_iter().flatten() {
             self.draft.grew(detail.to_string().len())?;
             self.take_detail(detail);
         }
-        for text in [delta.content, delta.refusal].into_iter().flatten() {
-            if text.is_empty() {
-                continue;
+        match delta.content {
+            None => {}
+            Some(Value::Array(parts)) => {
+                for part in parts {
+                    self.take_part(part, show)?;
+                }
             }
-            self.goes_on(TEXT, DraftPart::text).words().push_str(&text);
-            self.draft.grew(text.len())?;
-            show(Chunk::Text(text));
+            Some(part) => self.take_part(part, show)?,
+        }
+        if let Some(refusal) = delta.refusal {
+            self.take_text(refusal, show)?;
         }
         for call in delta.tool_calls.into_iter().flatten() {
             self.take_call(call)?;
         }
+        Ok(())
+    }
+
+    /// Content is a text, or parts that are texts or thoughts. Any other part is nothing.
+    fn take_part(&mut self, part: Value, show: &mut dyn FnMut(Chunk)) -> Result<(), StreamFault> {
+        let mut part = match part {
+            Value::String(text) => return self.take_text(text, show),
+            part => part,
+        };
+        match part.get("type").and_then(Value::as_str) {
+            Some("text") => match part.get_mut("text").map(Value::take) {
+                Some(Value::String(text)) => self.take_text(text, show),
+                Some(_) | None => Ok(()),
+            },
+            Some("thinking") => match part.get("thinking") {
+                Some(Value::String(text)) => self.take_thought("content", text, show),
+                Some(Value::Array(parts)) => {
+                    let mut texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+                    texts.try_for_each(|text| self.take_thought("content", text, show))
+                }
+                Some(_) | None => Ok(()),
+            },
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn take_text(&mut self, text: String, show: &mut dyn FnMut(Chunk)) -> Result<(), StreamFault> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.goes_on(TEXT, DraftPart::text).words().push_str(&text);
+        self.draft.grew(text.len())?;
+        show(Chunk::Text(text));
+        Ok(())
+    }
+
+    /// A piece of a thought, and the field it came in: it goes back there, if it goes back.
+    fn take_thought(
+        &mut self,
+        field: &str,
+        text: &str,
+        show: &mut dyn FnMut(Chunk),
+    ) -> Result<(), StreamFault> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let part = self.goes_on(THOUGHT, DraftPart::thinking);
+        part.words().push_str(text);
+        part.keep(API, [("field".to_owned(), json!(field))]);
+        self.draft.grew(text.len())?;
+        show(Chunk::Thought(text.to_owned()));
         Ok(())
     }
 
@@ -201,11 +252,11 @@ impl ChatDecoder {
         });
         let known = goes_on.and_then(|place| self.numbers.get(place)).map(|(_, number, _)| *number);
         let number = known.unwrap_or_else(|| self.begin_call(index, &id));
-        let arguments = match arguments {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text,
+        let arguments = match arguments.as_deref().map(RawValue::get) {
+            None => String::new(),
+            Some(text) if text.starts_with('"') => escapes::read(text)?,
             // Some servers send them as they are.
-            Some(value) => value.to_string(),
+            Some(object) => object.to_owned(),
         };
         self.draft.grew(arguments.len() + name.len() + id.len())?;
         let Some(DraftPart::Call { name: known, arguments: so_far, .. }) = self.draft.part(number)

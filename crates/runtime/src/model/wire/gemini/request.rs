@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::API;
 use crate::model::wire::{
     Asked,
+    arguments::Arguments,
     draft::kept,
     head::Head,
     thinking::{Wish, as_effort, as_tokens, tokens_of, wish},
@@ -60,7 +61,7 @@ struct FunctionCall<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     name: &'a str,
-    args: Value,
+    args: Arguments<'a>,
 }
 
 #[derive(Serialize)]
@@ -244,7 +245,7 @@ fn said(content: &[AssistantPart]) -> Vec<Part<'_>> {
                     function_call: Some(FunctionCall {
                         id: id(call),
                         name: &call.name,
-                        args: call.arguments().cloned().unwrap_or(Value::Object(Map::new())),
+                        args: Arguments::of(call),
                     }),
                     thought_signature: signature(call.provider_data.as_ref()).or(foreign),
                     ..Part::default()

@@ -1,8 +1,10 @@
-//! An answer of Gemini. Its end is the event with a `finishReason`.
+//! An answer of Gemini. It is done with the first `finishReason`, and ends with its body.
+//!
+//! Any event may have a `finishReason`, and the counts may come after it: there is no other mark.
 
 use attache_kernel::{event::StopReason, usage::Usage};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Value, json, value::RawValue};
 
 use super::API;
 use crate::model::{
@@ -11,7 +13,7 @@ use crate::model::{
     wire::{
         Answer, Decoder, End, StreamFault,
         draft::{Draft, DraftPart},
-        stopped,
+        escapes, stopped,
     },
 };
 
@@ -22,7 +24,7 @@ pub(in crate::model::wire) struct GeminiDecoder {
     /// What the last part was, if the next one may go on with it.
     open: Option<Kind>,
     stop: Option<StopReason>,
-    usage: Usage,
+    usage: WrittenUsage,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +72,8 @@ struct FunctionCall {
     id: Option<String>,
     #[serde(default)]
     name: String,
-    args: Option<Value>,
+    /// As it is written: numbers lose digits in any other form.
+    args: Option<Box<RawValue>>,
 }
 
 #[derive(Deserialize)]
@@ -79,7 +82,7 @@ struct PromptFeedback {
     block_reason: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct WrittenUsage {
     prompt_token_count: Option<u64>,
@@ -92,12 +95,16 @@ struct WrittenUsage {
 
 impl Decoder for GeminiDecoder {
     fn take(&mut self, data: &str, show: &mut dyn FnMut(Chunk)) -> Result<(), StreamFault> {
-        let event: Event = serde_json::from_str(data)?;
+        let event: Event = escapes::read(data)?;
         if let Some(error) = event.error {
+            // What it has said it has said.
+            if self.stop.is_some() {
+                return Ok(());
+            }
             return Err(StreamFault::Error(streamed_error(&error)));
         }
         if let Some(usage) = event.usage_metadata {
-            self.take_usage(usage);
+            self.usage.take(usage);
         }
         let blocked = event.prompt_feedback.and_then(|feedback| feedback.block_reason);
         if let Some(reason) = blocked.filter(|_| event.candidates.is_empty()) {
@@ -131,13 +138,13 @@ impl Decoder for GeminiDecoder {
     }
 
     fn end(&self) -> End {
-        if self.stop.is_some() { End::Whole } else { End::Open }
+        if self.stop.is_some() { End::Trailing } else { End::Open }
     }
 
     fn answer(self: Box<Self>) -> Answer {
         let content = self.draft.finish();
         let stop = stopped(self.stop.unwrap_or(StopReason::Other), &content);
-        Answer { content, stop, usage: self.usage, cost_usd: None }
+        Answer { content, stop, usage: self.usage.usage(), cost_usd: None }
     }
 }
 
@@ -147,11 +154,11 @@ impl GeminiDecoder {
         let signed =
             thought_signature.map(|signature| ("thoughtSignature".to_owned(), json!(signature)));
         if let Some(FunctionCall { id, name, args }) = function_call {
-            let arguments = args.unwrap_or_else(|| json!({})).to_string();
+            let arguments = args.as_deref().map_or("{}", RawValue::get);
             self.draft.grew(arguments.len() + name.len())?;
             let has_id = id.as_ref().is_some_and(|id| !id.is_empty());
             let part = self.begin(DraftPart::call(id.unwrap_or_default(), name));
-            part.words().push_str(&arguments);
+            part.words().push_str(arguments);
             part.keep(API, [("id".to_owned(), json!(has_id))].into_iter().chain(signed));
             self.open = None;
             return Ok(());
@@ -189,17 +196,33 @@ impl GeminiDecoder {
         self.parts += 1;
         self.draft.begin(self.parts, part)
     }
+}
 
-    fn take_usage(&mut self, written: WrittenUsage) {
+impl WrittenUsage {
+    /// Later counts replace earlier ones; what they leave out stays.
+    fn take(&mut self, later: Self) {
+        let set = |into: &mut Option<u64>, value: Option<u64>| *into = value.or(*into);
+        set(&mut self.prompt_token_count, later.prompt_token_count);
+        set(&mut self.cached_content_token_count, later.cached_content_token_count);
+        set(&mut self.candidates_token_count, later.candidates_token_count);
+        set(&mut self.thoughts_token_count, later.thoughts_token_count);
+        set(&mut self.tool_use_prompt_token_count, later.tool_use_prompt_token_count);
+        self.traffic_type = later.traffic_type.or(self.traffic_type.take());
+    }
+
+    fn usage(self) -> Usage {
         let count = |number: Option<u64>| number.unwrap_or_default();
         let (said, thought) =
-            (count(written.candidates_token_count), count(written.thoughts_token_count));
-        self.usage.input_tokens = count(written.prompt_token_count)
-            .saturating_add(count(written.tool_use_prompt_token_count));
-        self.usage.cache_read_input_tokens = count(written.cached_content_token_count);
-        self.usage.output_tokens = said.saturating_add(thought);
-        self.usage.reasoning_tokens = thought;
-        self.usage.service_tier = written.traffic_type;
+            (count(self.candidates_token_count), count(self.thoughts_token_count));
+        Usage {
+            input_tokens: count(self.prompt_token_count)
+                .saturating_add(count(self.tool_use_prompt_token_count)),
+            cache_read_input_tokens: count(self.cached_content_token_count),
+            output_tokens: said.saturating_add(thought),
+            reasoning_tokens: thought,
+            service_tier: self.traffic_type,
+            ..Usage::default()
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::model::{
     wire::{
         Answer, Decoder, End, StreamFault,
         draft::{Draft, DraftPart},
-        stopped,
+        escapes, stopped,
     },
 };
 
@@ -95,7 +95,7 @@ impl Decoder for ResponsesDecoder {
         if data.trim() == "[DONE]" {
             return Ok(());
         }
-        match serde_json::from_str(data)? {
+        match escapes::read(data)? {
             Event::Text { delta } => {
                 self.draft.grew(delta.len())?;
                 show(Chunk::Text(delta));
