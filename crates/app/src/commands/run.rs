@@ -35,7 +35,7 @@ use crate::{
     print::{
         self,
         palette::{Tone, paint},
-        progress::Progress,
+        progress::{Progress, Shown},
         stream,
     },
     settings::SubagentSettings,
@@ -162,11 +162,17 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let cancel = plan.start.cancel.clone();
     let shown = async {
         match format {
-            RunFormat::StreamJson => stream::print(watching).await,
-            RunFormat::Text | RunFormat::Json if !setup.quiet => {
-                Progress::new().show(watching).await;
+            RunFormat::StreamJson => {
+                stream::print(watching).await;
+                Shown::Cut
             }
-            RunFormat::Text | RunFormat::Json => drop(watching),
+            RunFormat::Text | RunFormat::Json if !setup.quiet => {
+                Progress::new().show(watching).await
+            }
+            RunFormat::Text | RunFormat::Json => {
+                drop(watching);
+                Shown::Cut
+            }
         }
     };
     let working = async {
@@ -178,13 +184,12 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         drop(runtime);
         result
     };
-    let (result, interrupted) = tokio::select! {
-        (result, ()) = async { tokio::join!(working, shown) } => (result, false),
+    let (result, shown) = tokio::select! {
+        both = async { tokio::join!(working, shown) } => both,
         () = quit_on_second_interrupt(cancel.clone()) => return Ok(Exit::Interrupted),
     };
     let result = result.map_err(|error| start_failure(&error))?;
-    let interrupted = interrupted || cancel.is_cancelled();
-    let exit = report(&result, format, interrupted, setup);
+    let exit = report(&result, format, shown, cancel.is_cancelled(), setup);
     // The answer is out; what was written down gets a moment to reach the disk.
     let in_time = tokio::time::timeout(DISK_PATIENCE, settled).await.is_ok();
     if !in_time && !setup.quiet {
@@ -471,6 +476,7 @@ async fn quit_on_second_interrupt(cancel: CancellationToken) {
 fn report(
     result: &RunResult,
     format: RunFormat,
+    shown: Shown,
     interrupted: bool,
     setup: &Setup,
 ) -> Result<Exit, Failure> {
@@ -482,7 +488,7 @@ fn report(
                 print::markdown(&result.result)?;
             }
             // Whoever watched the progress has read it there.
-            if let Some(error) = result.error.as_ref().filter(|_| setup.quiet) {
+            if let Some(error) = result.error.as_ref().filter(|_| shown == Shown::Cut) {
                 print::aside(&format!("{} {error}", paint(Tone::Bad, "error:")));
             }
         }
@@ -494,6 +500,12 @@ fn report(
     {
         print::aside("what was printed is partial: the run was cut off");
     }
+    if !setup.quiet && is_uncounted(result) {
+        print::aside(&format!(
+            "notice: {} counted no tokens: what was used is not known, and limits held by an estimate",
+            result.model.provider
+        ));
+    }
     if result.status != Status::Goal && !setup.quiet {
         print::aside(&format!("resume with: attache run --resume {}", result.agent_id));
     }
@@ -502,6 +514,12 @@ fn report(
         _ if interrupted => Exit::Interrupted,
         _ => Exit::Unsuccessful,
     })
+}
+
+/// Whether a provider answered and counted nothing.
+fn is_uncounted(result: &RunResult) -> bool {
+    let local = ["offline", "replay"].iter().any(|local| result.model.id.starts_with(local));
+    !local && result.turns_used > 0 && result.total_tokens == 0
 }
 
 fn start_failure(error: &StartError) -> Failure {

@@ -21,6 +21,15 @@ pub(crate) struct Progress {
     turns: BTreeMap<String, String>,
 }
 
+/// How much of a run was shown while it went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// All of it, how it ended included.
+    ToTheEnd,
+    /// Nobody was shown how it ended.
+    Cut,
+}
+
 impl Progress {
     /// Live on a terminal, plain elsewhere.
     pub(crate) fn new() -> Self {
@@ -29,13 +38,18 @@ impl Progress {
     }
 
     /// Shows everything until the last event.
-    pub(crate) async fn show(mut self, mut watching: Watching) {
+    pub(crate) async fn show(mut self, mut watching: Watching) -> Shown {
+        let mut shown = Shown::Cut;
         while let Some(event) = watching.recv().await {
             self.take(&event);
+            if matches!(event.event_type, EventType::Completed | EventType::Error) {
+                shown = Shown::ToTheEnd;
+            }
         }
         for line in self.lines.values() {
             line.finish_and_clear();
         }
+        shown
     }
 
     fn take(&mut self, event: &SubagentActivityEvent) {

@@ -879,3 +879,25 @@ fn what_was_too_long_to_show_can_be_read_after_resuming() {
         assert!(!body.contains("outside the workspace"), "{turn}: {body}");
     }
 }
+
+#[test]
+fn a_provider_that_counts_nothing_is_told_of_and_held_by_an_estimate() {
+    let server = ScriptedServer::start();
+    let api = WireApi::Chat;
+    let uncounted = |turn: Turn| api.answer(&turn.using(Usage::default()));
+    let project = lab(&server, api, "");
+    project.file("long.txt", "a long line of text\n".repeat(1000));
+    let read = json!({"path": "long.txt"});
+    server.answer(uncounted(tool_call("call_1", "read_file", &read)));
+    server.answer(uncounted(completes("done")));
+    let ran = project.run(&["run", "Explore", "what?", "--json"]);
+    assert_eq!(object(&ran)["status"], "goal");
+    assert!(ran.stderr.contains("lab counted no tokens"), "{}", ran.stderr);
+    project.agent("capped", "description: d\ntools: Read\nmaxTokens: 3000");
+    for id in ["call_1", "call_2"] {
+        server.answer(uncounted(tool_call(id, "read_file", &read)));
+    }
+    server.answer(uncounted(completes("what I have")));
+    let result = object(&project.run(&["run", "capped", "what?", "--json", "-q"]));
+    assert_eq!((&result["status"], &result["recovered_from"]), (&json!("goal"), &json!("budget")));
+}

@@ -214,6 +214,7 @@ fn a_full_disk_in_the_middle_is_told_in_the_result() {
     assert_eq!((ran.status.code(), &result["status"]), (Some(1), &json!("error")), "{told}");
     let error = result["error"].as_str().unwrap();
     assert!(error.contains("journal"), "{error}");
+    assert!(told.contains("attache run --resume"), "{told}");
 }
 
 /// A transcript cut at any byte is what a killed process leaves.
