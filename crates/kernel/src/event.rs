@@ -78,6 +78,11 @@ pub enum Event {
         /// The text.
         text: String,
     },
+    /// An answer was lost after its provider had begun to count it; these tokens were used.
+    LostAnswerCounted {
+        /// What was counted.
+        usage: Usage,
+    },
     /// The model could not be called and will be called again.
     Retrying {
         /// Which attempt comes next; the first call was 1.

@@ -12,7 +12,10 @@ pub mod wire;
 
 use std::{fmt, pin::Pin};
 
-use attache_kernel::run::{ModelFailure, ModelRequest, Reply, assignment::Assignment};
+use attache_kernel::{
+    run::{ModelFailure, ModelRequest, Reply, assignment::Assignment},
+    usage::Usage,
+};
 
 /// Something that answers a conversation.
 pub trait Model: fmt::Debug + Send + Sync {
@@ -39,6 +42,8 @@ pub enum Chunk {
     Thought(String),
     /// Something arrived that is not for showing: the model is alive.
     Alive,
+    /// What the provider has counted of this answer so far; it counts only if the answer is lost.
+    Counted(Usage),
 }
 
 /// Takes pieces as they arrive.

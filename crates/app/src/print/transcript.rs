@@ -216,6 +216,10 @@ impl TranscriptPage {
                 self.block("  ", text, None);
                 self.note(Tone::Warning, "the answer was cut off here");
             }
+            Event::LostAnswerCounted { usage } => {
+                let tokens = grouped(usage.total_tokens());
+                self.note(Tone::Warning, &format!("an answer was lost after {tokens} tokens"));
+            }
             Event::Retrying { attempt, max_retries, delay_ms, reason, .. } => {
                 let tries = max_retries.saturating_add(1);
                 let wait = time(*delay_ms);

@@ -89,6 +89,7 @@ pub(crate) fn activity(
         Event::Opened { .. }
         | Event::Replied { .. }
         | Event::ReplyCutOff { .. }
+        | Event::LostAnswerCounted { .. }
         | Event::SummaryRequested { .. }
         | Event::Failed { .. }
         | Event::Reminded { .. }

@@ -18,6 +18,9 @@ impl Event {
             Self::Replied { usage, cost_usd, .. } => {
                 Some(Spent { usage: usage.clone(), cost_usd: *cost_usd, answer_lost: false })
             }
+            Self::LostAnswerCounted { usage } => {
+                Some(Spent { usage: usage.clone(), ..Spent::lost() })
+            }
             Self::Retrying { answer_lost: true, .. }
             | Self::Failed { answer_lost: true, .. }
             | Self::TimeUp { answer_lost: true }
@@ -62,8 +65,8 @@ impl<'line> SpentLine<'line> {
     pub fn parse(line: &'line [u8]) -> Result<Option<Self>, serde_json::Error> {
         let LightLine { ts, event } = serde_json::from_slice(line)?;
         let spent = match event {
-            Some(LightEvent { usage: Some(usage), cost_usd, .. }) => {
-                Spent { usage, cost_usd, answer_lost: false }
+            Some(LightEvent { r#type, usage: Some(usage), cost_usd, .. }) => {
+                Spent { usage, cost_usd, answer_lost: r#type == "lost_answer_counted" }
             }
             Some(LightEvent { answer_lost: true, .. }) => Spent::lost(),
             Some(_) | None => return Ok(None),
@@ -81,6 +84,8 @@ struct LightLine<'line> {
 
 #[derive(Deserialize)]
 struct LightEvent {
+    #[serde(default)]
+    r#type: String,
     usage: Option<Usage>,
     cost_usd: Option<f64>,
     #[serde(default)]
@@ -137,6 +142,8 @@ mod tests {
             let reason = reason.clone();
             Event::Retrying { attempt: 2, max_retries: 5, delay_ms: 1, reason, answer_lost }
         };
+        let usage = Usage { input_tokens: 7, ..Usage::default() };
+        let counted = Some(Event::LostAnswerCounted { usage });
         let failed = |answer_lost| Event::Failed { message: reason.clone(), answer_lost };
         for lost in [true, false] {
             for event in [
@@ -144,12 +151,16 @@ mod tests {
                 failed(lost),
                 Event::TimeUp { answer_lost: lost },
                 Event::Cancelled { answer_lost: lost },
-            ] {
+            ]
+            .into_iter()
+            .chain(counted.clone().filter(|_| lost))
+            {
                 let spent = event.spent();
                 assert_eq!(spent.as_ref().map(|spent| spent.answer_lost), lost.then_some(true));
                 let entry = Entry::new(1, "t", std::time::Duration::ZERO, event);
                 let text = Line::Event(entry).to_json().unwrap();
-                assert_eq!(text.contains(SpentLine::MARKS[1]), lost, "{text}");
+                let marked = SpentLine::MARKS.iter().any(|mark| text.contains(mark));
+                assert_eq!(marked, lost, "{text}");
                 let line = SpentLine::parse(text.as_bytes()).unwrap();
                 assert_eq!(line.map(|line| line.spent), spent, "{text}");
             }

@@ -48,7 +48,7 @@ impl State {
             Event::ReplyCutOff { .. } => {
                 (self.phase == Phase::Model, "the model was not being called")
             }
-            Event::Retrying { .. } | Event::Failed { .. } => (
+            Event::LostAnswerCounted { .. } | Event::Retrying { .. } | Event::Failed { .. } => (
                 matches!(self.phase, Phase::Model | Phase::Summary),
                 "the model was not being called",
             ),

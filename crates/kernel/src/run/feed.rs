@@ -94,6 +94,15 @@ impl Run {
         self.happened(Event::ReplyCutOff { text }, now)
     }
 
+    /// An answer is lost of which the provider had counted so much already. Call it before the failure,
+    /// [`Run::cancelled`] or [`Run::clock`] is told.
+    pub fn lost_answer_counted(&mut self, usage: Usage, now: Duration) -> Vec<Event> {
+        if !self.is_calling_model() || usage.total_tokens() == 0 {
+            return Vec::new();
+        }
+        self.happened(Event::LostAnswerCounted { usage }, now)
+    }
+
     /// The model could not be called. The random number, from 0 to 1, spreads the retries of many runs.
     pub fn model_failed(
         &mut self,

@@ -227,6 +227,7 @@ impl State {
                 }
             }
             Event::ReplyCutOff { text } => self.last_text.clone_from(text),
+            Event::LostAnswerCounted { usage } => self.usage.add(usage),
             Event::Retrying { delay_ms, answer_lost, .. } => {
                 self.lose_answer(*answer_lost);
                 self.failures = self.failures.saturating_add(1);

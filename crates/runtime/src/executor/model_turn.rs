@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use attache_kernel::run::{ModelFailure, ModelRequest, Reply, Stage};
+use attache_kernel::{
+    run::{ModelFailure, ModelRequest, Reply, Stage},
+    usage::Usage,
+};
 
 use super::{Driver, Interruption, recorder::Piece};
 use crate::{
@@ -21,6 +24,15 @@ enum Waited {
     Interrupted(Interruption),
 }
 
+/// What arrived of an answer.
+#[derive(Default)]
+struct Heard {
+    /// The text.
+    partial: String,
+    /// What the provider has counted of it.
+    counted: Option<Usage>,
+}
+
 impl Driver {
     pub(super) async fn model_turn(&mut self, request: ModelRequest) -> Result<(), JournalError> {
         // A timer rounds up to its next tick: what is due is not slept for.
@@ -32,9 +44,12 @@ impl Driver {
                 () = tokio::time::sleep_until(due) => {}
             }
         }
-        let (waited, partial) = self.call_model(&request).await;
+        let (waited, Heard { partial, counted }) = self.call_model(&request).await;
         // The conversation grows in place once nobody else holds it.
         drop(request);
+        if let (false, Some(usage)) = (matches!(waited, Waited::Answered(Ok(_))), counted) {
+            self.feed(|run, now| run.lost_answer_counted(usage, now)).await?;
+        }
         match waited {
             Waited::Answered(Ok(reply)) => {
                 // What the reply asks for begins in the same breath, and is written down with it.
@@ -69,21 +84,22 @@ impl Driver {
         self.feed(|run, now| run.model_failed(failure, random(), now)).await
     }
 
-    /// Calls the model; with the text that arrived, should the reply never be whole.
-    async fn call_model(&mut self, request: &ModelRequest) -> (Waited, String) {
+    /// Calls the model; with what arrived, should the reply never be whole.
+    async fn call_model(&mut self, request: &ModelRequest) -> (Waited, Heard) {
         let interruption = self.interruption();
         let began = self.began;
         let stall = self.patience.stall;
         let heard = AtomicU64::new(milliseconds(began.elapsed()));
-        let mut partial = String::new();
+        let mut so_far = Heard::default();
         let Self { run, recorder, model, .. } = self;
         let run = &*run;
         let mut chunks = |chunk: Chunk| {
             heard.store(milliseconds(began.elapsed()), Ordering::Relaxed);
             match chunk {
                 Chunk::Alive => {}
+                Chunk::Counted(usage) => so_far.counted = Some(usage),
                 Chunk::Text(text) => {
-                    partial.push_str(&text);
+                    so_far.partial.push_str(&text);
                     recorder.show(run, Piece::Text, text);
                 }
                 Chunk::Thought(text) => recorder.show(run, Piece::Thought, text),
@@ -106,7 +122,7 @@ impl Driver {
             answer = model.call(call, &mut chunks) => Waited::Answered(answer),
             () = silence => Waited::Stalled,
         };
-        (waited, partial)
+        (waited, so_far)
     }
 }
 

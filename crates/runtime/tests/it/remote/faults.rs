@@ -15,6 +15,7 @@ use attache_kernel::{
     },
     outcome::Status,
     run::assignment::ModelLimits,
+    usage::Usage,
 };
 use attache_runtime::{model::wire::Traits, runtime::Start};
 use attache_testkit::scripted_server::{Answer, Gate, ScriptedServer, Turn, WireApi as Api, text};
@@ -212,6 +213,20 @@ async fn an_answer_that_breaks_off_is_asked_for_again() {
         );
     })
     .await;
+}
+
+/// Anthropic counts the input at the beginning of an answer, so what was lost is known in part.
+#[tokio::test]
+async fn what_was_counted_of_a_lost_answer_was_used() {
+    let lab = Lab::new(Api::Anthropic);
+    let used = |input_tokens| Usage { input_tokens, output_tokens: 10, ..Usage::default() };
+    let whole = Api::Anthropic.answer(&completes().then_text(["hm"]).using(used(500)));
+    lab.server.answer(whole.keep(3).reset());
+    lab.server.answer(Api::Anthropic.answer(&completes().using(used(500))));
+    let done = lab.run().await;
+    assert_eq!((done.result.status, done.retries().len()), (Status::Goal, 1));
+    assert_eq!((done.result.usage.input_tokens, done.result.cost_usd), (1000, None));
+    assert!(done.written.contains("\"type\":\"lost_answer_counted\""), "{}", done.written);
 }
 
 #[tokio::test]

@@ -125,7 +125,7 @@ struct Problem {
 }
 
 /// What was told so far; later words replace earlier ones.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Counts {
     fresh: u64,
     created: u64,
@@ -158,6 +158,7 @@ impl Decoder for AnthropicDecoder {
             Event::MessageStart { message } => {
                 if let Some(usage) = message.usage {
                     self.counts.take(usage);
+                    show(Chunk::Counted(self.counts.clone().usage()));
                 }
             }
             Event::ContentBlockStart { index, content_block } => {
@@ -167,6 +168,7 @@ impl Decoder for AnthropicDecoder {
             Event::MessageDelta { delta, usage } => {
                 if let Some(usage) = usage {
                     self.counts.take(usage);
+                    show(Chunk::Counted(self.counts.clone().usage()));
                 }
                 if let Some(reason) = delta.stop_reason {
                     self.stop = Some(stop(&reason));

@@ -82,7 +82,7 @@ struct PromptFeedback {
     block_reason: Option<String>,
 }
 
-#[derive(Deserialize, Default)]
+#[derive(Clone, Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct WrittenUsage {
     prompt_token_count: Option<u64>,
@@ -105,6 +105,7 @@ impl Decoder for GeminiDecoder {
         }
         if let Some(usage) = event.usage_metadata {
             self.usage.take(usage);
+            show(Chunk::Counted(self.usage.clone().usage()));
         }
         let blocked = event.prompt_feedback.and_then(|feedback| feedback.block_reason);
         if let Some(reason) = blocked.filter(|_| event.candidates.is_empty()) {
