@@ -11,12 +11,15 @@ mod path_pattern;
 
 use std::fmt;
 
-pub use self::call::{Call, Uncovered};
 use self::{
     call::Subject,
     command_pattern::CommandPattern,
     domain_pattern::DomainPattern,
     path_pattern::{Location, PathPattern},
+};
+pub use self::{
+    call::{Call, Uncovered},
+    path_pattern::RealPath,
 };
 use crate::{
     id::AgentKey,
@@ -177,15 +180,30 @@ impl ToolRule {
         matches!(&self.pattern, Some(Pattern::Path(pattern)) if pattern.covers(path))
     }
 
-    /// Whether a deny rule is about a file that a tool has come upon.
-    pub fn denies_file(&self, tool: &ToolName, path: &str) -> bool {
+    /// Whether it tells files apart by their paths.
+    pub fn is_about_paths(&self) -> bool {
+        matches!(self.pattern, Some(Pattern::Path(_)))
+    }
+
+    /// Whether it denies a tool a file, or may do so.
+    pub fn denies_file(&self, tool: &ToolName, path: &RealPath) -> bool {
         match &self.pattern {
             None => self.tools.covers(tool),
             Some(Pattern::Path(pattern)) => {
-                self.denial_reaches(tool) && pattern.may_match(&Location::of(path))
+                self.denial_reaches(tool) && pattern.may_match_real(path)
             }
             Some(Pattern::Command(_) | Pattern::Domain(_) | Pattern::Agents(_)) => false,
         }
+    }
+
+    /// Whether it allows a tool a file.
+    pub fn allows_file(&self, tool: &ToolName, path: &RealPath) -> bool {
+        self.tools.covers(tool)
+            && match &self.pattern {
+                None => true,
+                Some(Pattern::Path(pattern)) => pattern.covers_real(path),
+                Some(Pattern::Command(_) | Pattern::Domain(_) | Pattern::Agents(_)) => false,
+            }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::id::AgentName;
+use crate::{id::AgentName, tool_rule::RealPath};
 
 /// What a host with one MCP server and one tool of its own offers.
 fn host() -> ToolSet {
@@ -288,8 +288,17 @@ fn patterns_in_the_deny_list_take_away_calls() {
     assert!(!tools.check(&tool("Read"), &json!({"path": "a/.env"})).is_allowed());
     assert!(!tools.check(&tool("Grep"), &json!({"path": ".env"})).is_allowed());
     assert!(tools.check(&tool("Read"), &json!({"path": "a"})).is_allowed());
-    assert!(tools.hides(&tool("Grep"), "a/.env"));
-    assert!(!tools.hides(&tool("Grep"), "a/env"));
+    let file = |path: &str| RealPath::new(Some(path), &format!("/ws/{path}"));
+    assert!(tools.tells_files_apart(&tool("Grep")));
+    assert!(!tools.check_file(&tool("Grep"), &file("a/.env")).is_allowed());
+    assert!(tools.check_file(&tool("Grep"), &file("a/env")).is_allowed());
+    let listed = Case::listing(&["Read(src/**)", "Grep"]).filter().tools;
+    assert!(listed.check_file(&tool("Read"), &file("src/a")).is_allowed());
+    let Verdict::Refused(refusal) = listed.check_file(&tool("Read"), &file("other.txt")) else {
+        panic!("it is covered by no rule");
+    };
+    assert!(refusal.to_string().ends_with("does not cover the path `other.txt`"), "{refusal}");
+    assert!(!listed.tells_files_apart(&tool("Grep")));
     let both = Case::listing(&["Bash(git *)"])
         .with(|case| case.definition.disallowed_tools = owned(&["Bash(git push *)"]));
     assert!(both.allows_line("git log"));
