@@ -78,13 +78,25 @@ pub enum ToolRuleErrorKind {
 impl ToolRule {
     /// Reads an entry of a list.
     pub fn parse(entry: &str) -> Result<Self, ToolRuleError> {
+        Self::read(entry, ToolPattern::parse)
+    }
+
+    /// Reads an entry of a list of what is taken away, in which names may have wildcards.
+    pub fn parse_denial(entry: &str) -> Result<Self, ToolRuleError> {
+        Self::read(entry, ToolPattern::parse_denial)
+    }
+
+    fn read(
+        entry: &str,
+        parse: impl Fn(&str) -> Result<ToolPattern, UnknownTool>,
+    ) -> Result<Self, ToolRuleError> {
         let entry = entry.trim();
         let (word, bracket) = match entry.split_once(['(', ')']) {
             Some((word, _)) => (word.trim_end(), entry.strip_prefix(word)),
             None => (entry, None),
         };
         let fail = |kind, tools| ToolRuleError { kind, word: word.to_owned(), tools };
-        let tools = match ToolPattern::parse(word) {
+        let tools = match parse(word) {
             Ok(tools) => tools,
             Err(unknown) => return Err(fail(ToolRuleErrorKind::UnknownTool(unknown), None)),
         };

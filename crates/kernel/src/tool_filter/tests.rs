@@ -324,6 +324,31 @@ fn restrictions_that_are_not_understood_fail_closed() {
 }
 
 #[test]
+fn wildcards_in_the_deny_list_take_away_what_they_match() {
+    let case = Case::disallowing(&["*_file", "mcp__docs__f*", "d?ploy", "*shell*(rm *)"]);
+    let names = case.names();
+    for lost in [
+        "read_file",
+        "write_file",
+        "edit_file",
+        "shell",
+        "exec_command",
+        "mcp__docs__find",
+        "deploy",
+    ] {
+        assert!(!names.contains(&lost.to_owned()), "{lost}");
+    }
+    for kept in ["grep_files", "mcp__docs__read", "web_fetch"] {
+        assert!(names.contains(&kept.to_owned()), "{kept}");
+    }
+    let reason =
+        ("read_file".to_owned(), "the definition's disallowedTools has `*_file`".to_owned());
+    assert!(case.withheld().contains(&reason), "{:?}", case.withheld());
+    let switched = Case::new().with(|case| case.definition.disabled_features = owned(&["web*"]));
+    assert!(!switched.names().iter().any(|name| name.starts_with("web_")));
+}
+
+#[test]
 fn disabled_features_are_tools_or_names_of_other_hosts() {
     for (feature, lost) in [
         ("WebSearchRequest", &["web_search"][..]),
