@@ -12,6 +12,7 @@ pub mod reading;
 pub mod template;
 
 mod check;
+mod conflict;
 mod fields;
 mod frontmatter;
 mod keys;

@@ -29,6 +29,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::Value;
 
+pub(crate) use self::complete_task::check_schema;
 use self::{
     assignment::{Assignment, CallGuard, Effect, Finish, RunRequest, SharedGuard, ToolSpec},
     complete_task::AnswerCheck,

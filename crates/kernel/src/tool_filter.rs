@@ -99,7 +99,14 @@ enum DenialRule {
 impl<'a> Plan<'a> {
     fn of(request: &'a FilterRequest<'a>) -> Self {
         let definition = request.definition;
-        let read = |written: &'a str| Entry { written, rule: read_entry(written, request.parent) };
+        let read = |written: &'a str| Entry {
+            written,
+            rule: of_host(ToolRule::parse(written), written, request.parent),
+        };
+        let denied = |written: &'a str| Entry {
+            written,
+            rule: of_host(ToolRule::parse_denial(written), written, request.parent),
+        };
         let disallowed = definition.disallowed_tools.iter();
         let listed = match &definition.tools {
             ToolAccess::All => None,
@@ -108,8 +115,9 @@ impl<'a> Plan<'a> {
         let mut disabled = Vec::new();
         let mut unknown_features = Vec::new();
         for written in &definition.disabled_features {
-            let feature =
-                read(written).denial().map_or_else(|| feature(written), |denial| vec![denial.rule]);
+            let feature = denied(written)
+                .denial()
+                .map_or_else(|| feature(written), |denial| vec![denial.rule]);
             if feature.is_empty() {
                 unknown_features.push(written.as_str());
             }
@@ -117,7 +125,7 @@ impl<'a> Plan<'a> {
         }
         Self {
             request,
-            disallowed: disallowed.filter_map(|entry| read(entry).denial()).collect(),
+            disallowed: disallowed.filter_map(|entry| denied(entry).denial()).collect(),
             listed,
             disabled,
             unknown_features,
@@ -307,7 +315,10 @@ impl Report<'_> {
             ToolPattern::AnyMcp if meant().next().is_none() => {
                 self.add(written(), WithheldReason::NoMcpServer);
             }
-            ToolPattern::Any | ToolPattern::McpServer(_) | ToolPattern::AnyMcp => {
+            ToolPattern::Any
+            | ToolPattern::McpServer(_)
+            | ToolPattern::AnyMcp
+            | ToolPattern::Like(_) => {
                 self.add_each(meant());
             }
         }
@@ -352,9 +363,13 @@ impl Report<'_> {
     }
 }
 
-/// Reads an entry; a word that is no tool of ours may be one of the parent's host.
-fn read_entry(written: &str, parent: &ToolSet) -> Result<ToolRule, ToolRuleError> {
-    ToolRule::parse(written).or_else(|error| {
+/// An entry as it was read; a word that is no tool of ours may be one of the parent's host.
+fn of_host(
+    read: Result<ToolRule, ToolRuleError>,
+    written: &str,
+    parent: &ToolSet,
+) -> Result<ToolRule, ToolRuleError> {
+    read.or_else(|error| {
         let host = ToolName::Host(error.word.clone());
         if !matches!(error.kind, ToolRuleErrorKind::UnknownTool(_)) || !parent.contains(&host) {
             return Err(error);
@@ -372,24 +387,9 @@ fn read_entry(written: &str, parent: &ToolSet) -> Result<ToolRule, ToolRuleError
 
 /// The tools a feature stands for, by the names other hosts give their features.
 fn feature(written: &str) -> Vec<DenialRule> {
-    let name: String = written
-        .chars()
-        .filter(|letter| letter.is_alphanumeric())
-        .map(|letter| letter.to_ascii_lowercase())
-        .collect();
-    let tools: &[BuiltinTool] = match name.as_str() {
-        "websearchrequest" => &[BuiltinTool::WebSearch],
-        "viewimagetool" => &[BuiltinTool::ViewImage],
-        "shelltool" => BuiltinTool::SHELL_FAMILY,
-        "unifiedexec" => &[BuiltinTool::ExecCommand, BuiltinTool::WriteStdin],
-        "applypatchfreeform" => &[BuiltinTool::ApplyPatch],
-        "subagenttools" | "multiagent" | "collab" => BuiltinTool::DELEGATION,
-        _ => &[],
-    };
-    tools
-        .iter()
-        .map(|tool| DenialRule::Understood(ToolRule::of_tool(ToolName::Builtin(*tool))))
-        .collect()
+    let tools = BuiltinTool::of_feature(written).unwrap_or_default();
+    let rule = |tool: &BuiltinTool| ToolRule::of_tool(ToolName::Builtin(*tool));
+    tools.iter().map(|tool| DenialRule::Understood(rule(tool))).collect()
 }
 
 /// Whether a tool may be used where nobody is there to be asked.

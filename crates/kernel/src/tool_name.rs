@@ -89,6 +89,18 @@ const GROUPS: &[(&str, &[BuiltinTool])] = &[
     ("web", &[BuiltinTool::WebFetch, BuiltinTool::WebSearch]),
 ];
 
+/// What other hosts call features, folded, and the tools that stand for them here.
+const FEATURES: &[(&str, &[BuiltinTool])] = &[
+    ("websearchrequest", &[BuiltinTool::WebSearch]),
+    ("viewimagetool", &[BuiltinTool::ViewImage]),
+    ("shelltool", BuiltinTool::SHELL_FAMILY),
+    ("unifiedexec", &[BuiltinTool::ExecCommand, BuiltinTool::WriteStdin]),
+    ("applypatchfreeform", &[BuiltinTool::ApplyPatch]),
+    ("subagenttools", BuiltinTool::DELEGATION),
+    ("multiagent", BuiltinTool::DELEGATION),
+    ("collab", BuiltinTool::DELEGATION),
+];
+
 /// Tools of other hosts that have no counterpart here.
 const FOREIGN: &[&str] = &[
     "AskUserQuestion",
@@ -161,6 +173,9 @@ pub enum ToolPattern {
     McpServer(String),
     /// Every tool of every MCP server.
     AnyMcp,
+    /// Every tool that has a name of this shape, in small letters, with `*` and `?` as in a glob; only
+    /// lists of what is taken away have it.
+    Like(String),
 }
 
 /// Why a word means no tool.
@@ -197,6 +212,26 @@ impl BuiltinTool {
     /// The tool a word means, by canonical name or alias, whatever its case.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().find(|tool| tool.answers_to(word)).copied()
+    }
+
+    /// The tools a feature of another host stands for, however it is spelt; none is no feature.
+    pub fn of_feature(word: &str) -> Option<&'static [Self]> {
+        let folded = folded(word);
+        FEATURES.iter().find(|(name, _)| *name == folded).map(|(_, tools)| *tools)
+    }
+
+    /// The tools of the feature that a word is most likely a slip for.
+    pub fn of_feature_like(word: &str) -> Option<&'static [Self]> {
+        let near = nearest(&folded(word), FEATURES.iter().map(|(name, _)| *name))?;
+        Self::of_feature(near)
+    }
+
+    /// Every word that means it, alone or with others.
+    fn words(self) -> impl Iterator<Item = &'static str> {
+        let groups = GROUPS.iter().filter(move |(_, tools)| tools.contains(&self));
+        std::iter::once(self.as_str())
+            .chain(self.aliases().iter().copied())
+            .chain(groups.map(|(name, _)| *name))
     }
 
     fn answers_to(self, word: &str) -> bool {
@@ -245,6 +280,18 @@ impl ToolPattern {
         Err(UnknownTool::Unknown(nearest(word, known_words())))
     }
 
+    /// What a word of a list of what is taken away means: the same, and `*` and `?` in any name.
+    pub fn parse_denial(word: &str) -> Result<Self, UnknownTool> {
+        const WILD: [char; 2] = ['*', '?'];
+        let plain = Self::parse(word);
+        let is_whole = match &plain {
+            Ok(Self::Any | Self::AnyMcp) => true,
+            Ok(Self::McpServer(server)) => !server.contains(WILD),
+            Ok(Self::Exactly(_) | Self::Like(_)) | Err(_) => !word.contains(WILD),
+        };
+        if is_whole { plain } else { Ok(Self::Like(word.trim().to_ascii_lowercase())) }
+    }
+
     fn exactly(tools: &[BuiltinTool]) -> Self {
         Self::Exactly(tools.iter().copied().map(ToolName::Builtin).collect())
     }
@@ -264,7 +311,7 @@ impl ToolPattern {
             Self::Exactly(tools) => tools.iter().any(
                 |tool| matches!(tool, ToolName::Mcp { server, .. } if server.trim().is_empty()),
             ),
-            Self::Any | Self::AnyMcp => false,
+            Self::Any | Self::AnyMcp | Self::Like(_) => false,
         };
         (!nameless).then_some(pattern)
     }
@@ -278,8 +325,59 @@ impl ToolPattern {
                 matches!(tool, ToolName::Mcp { server, .. } if server == wanted)
             }
             Self::AnyMcp => matches!(tool, ToolName::Mcp { .. }),
+            Self::Like(shape) => is_like(tool, shape),
         }
     }
+}
+
+/// Whether a tool has a name of that shape, in whatever vocabulary.
+fn is_like(tool: &ToolName, shape: &str) -> bool {
+    let fits = |name: &str| has_shape(&name.to_ascii_lowercase(), shape);
+    match tool {
+        ToolName::Builtin(tool) if tool.is_shell() => {
+            BuiltinTool::SHELL_FAMILY.iter().flat_map(|tool| tool.words()).any(fits)
+        }
+        ToolName::Builtin(tool) => tool.words().any(fits),
+        ToolName::Mcp { server, tool } => ["mcp__", "mcp_", ""].iter().any(|before| {
+            ["__", "_", "/"].iter().any(|between| fits(&format!("{before}{server}{between}{tool}")))
+        }),
+        ToolName::Host(name) => fits(name),
+    }
+}
+
+/// Whether a name has a shape; on a mismatch the last `*` takes one letter more.
+fn has_shape(name: &str, shape: &str) -> bool {
+    let (name, shape): (Vec<char>, Vec<char>) = (name.chars().collect(), shape.chars().collect());
+    let (mut at, mut position) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while at < name.len() {
+        match shape.get(position) {
+            Some('*') => {
+                star = Some((position, at));
+                position += 1;
+                continue;
+            }
+            Some(letter) if *letter == '?' || name.get(at) == Some(letter) => {
+                position += 1;
+                at += 1;
+                continue;
+            }
+            _ => {}
+        }
+        let Some((after, taken)) = &mut star else { return false };
+        *taken += 1;
+        at = *taken;
+        position = *after + 1;
+    }
+    shape.iter().skip(position).all(|letter| *letter == '*')
+}
+
+/// A word in small letters, without anything but letters and digits.
+fn folded(word: &str) -> String {
+    word.chars()
+        .filter(|letter| letter.is_alphanumeric())
+        .map(|letter| letter.to_ascii_lowercase())
+        .collect()
 }
 
 /// Names such as `vscode/memory` belong to an editor's own tool sets; they are no MCP servers.
@@ -441,6 +539,43 @@ mod tests {
         }
         assert!(ToolPattern::parse("mcp__").is_err());
         assert!(ToolPattern::parse("/x").is_err());
+    }
+
+    #[test]
+    fn wildcards_take_away_whatever_has_such_a_name() {
+        let covered = |word: &str, tool: &str| {
+            let Ok(tool) = tool.parse();
+            ToolPattern::parse_denial(word).is_ok_and(|pattern| pattern.covers(&tool))
+        };
+        for (word, tools) in [
+            ("*_file", &["read_file", "write_file", "edit_file"][..]),
+            ("w*", &["write_file", "web_fetch", "web_search"]),
+            ("Wri?e", &["write_file"]),
+            ("*bash*", &["shell", "exec_command", "write_stdin"]),
+            ("mymcp_*", &["mcp__mymcp__get"]),
+            ("mcp__docs__get*", &["mcp__docs__get", "mcp__docs__get_all"]),
+            ("mcp__docs__*", &["mcp__docs__get"]),
+            ("mcp__*__get", &["mcp__docs__get"]),
+            ("docs/g*", &["mcp__docs__get"]),
+            ("dep*", &["deploy"]),
+            ("**", &["read_file", "mcp__docs__get", "deploy"]),
+        ] {
+            for tool in tools {
+                assert!(covered(word, tool), "{word} {tool}");
+            }
+        }
+        for (word, tool) in [
+            ("*_file", "grep_files"),
+            ("w*", "read_file"),
+            ("mymcp_*", "mcp__docs__get"),
+            ("mcp__docs__get*", "mcp__docs__find"),
+            ("zork*", "read_file"),
+            ("?", "read_file"),
+        ] {
+            assert!(!covered(word, tool), "{word} {tool}");
+        }
+        // What is granted is named.
+        assert!(ToolPattern::parse("*_file").is_err());
     }
 
     #[test]

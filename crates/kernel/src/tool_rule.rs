@@ -11,12 +11,15 @@ mod path_pattern;
 
 use std::fmt;
 
-pub use self::call::{Call, Uncovered};
 use self::{
     call::Subject,
     command_pattern::CommandPattern,
     domain_pattern::DomainPattern,
     path_pattern::{Location, PathPattern},
+};
+pub use self::{
+    call::{Call, Uncovered},
+    path_pattern::RealPath,
 };
 use crate::{
     id::AgentKey,
@@ -75,13 +78,25 @@ pub enum ToolRuleErrorKind {
 impl ToolRule {
     /// Reads an entry of a list.
     pub fn parse(entry: &str) -> Result<Self, ToolRuleError> {
+        Self::read(entry, ToolPattern::parse)
+    }
+
+    /// Reads an entry of a list of what is taken away, in which names may have wildcards.
+    pub fn parse_denial(entry: &str) -> Result<Self, ToolRuleError> {
+        Self::read(entry, ToolPattern::parse_denial)
+    }
+
+    fn read(
+        entry: &str,
+        parse: impl Fn(&str) -> Result<ToolPattern, UnknownTool>,
+    ) -> Result<Self, ToolRuleError> {
         let entry = entry.trim();
         let (word, bracket) = match entry.split_once(['(', ')']) {
             Some((word, _)) => (word.trim_end(), entry.strip_prefix(word)),
             None => (entry, None),
         };
         let fail = |kind, tools| ToolRuleError { kind, word: word.to_owned(), tools };
-        let tools = match ToolPattern::parse(word) {
+        let tools = match parse(word) {
             Ok(tools) => tools,
             Err(unknown) => return Err(fail(ToolRuleErrorKind::UnknownTool(unknown), None)),
         };
@@ -177,15 +192,30 @@ impl ToolRule {
         matches!(&self.pattern, Some(Pattern::Path(pattern)) if pattern.covers(path))
     }
 
-    /// Whether a deny rule is about a file that a tool has come upon.
-    pub fn denies_file(&self, tool: &ToolName, path: &str) -> bool {
+    /// Whether it tells files apart by their paths.
+    pub fn is_about_paths(&self) -> bool {
+        matches!(self.pattern, Some(Pattern::Path(_)))
+    }
+
+    /// Whether it denies a tool a file, or may do so.
+    pub fn denies_file(&self, tool: &ToolName, path: &RealPath) -> bool {
         match &self.pattern {
             None => self.tools.covers(tool),
             Some(Pattern::Path(pattern)) => {
-                self.denial_reaches(tool) && pattern.may_match(&Location::of(path))
+                self.denial_reaches(tool) && pattern.may_match_real(path)
             }
             Some(Pattern::Command(_) | Pattern::Domain(_) | Pattern::Agents(_)) => false,
         }
+    }
+
+    /// Whether it allows a tool a file.
+    pub fn allows_file(&self, tool: &ToolName, path: &RealPath) -> bool {
+        self.tools.covers(tool)
+            && match &self.pattern {
+                None => true,
+                Some(Pattern::Path(pattern)) => pattern.covers_real(path),
+                Some(Pattern::Command(_) | Pattern::Domain(_) | Pattern::Agents(_)) => false,
+            }
     }
 }
 

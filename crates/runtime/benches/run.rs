@@ -36,7 +36,7 @@ use attache_runtime::{
     executor::{Execution, Patience, drive},
     journal::{Appending, DiskQueue, Journal, LocalJournal},
     model::{Chunks, Model, ModelCall, ModelFuture},
-    tool::{Tool, ToolContext, ToolFuture, ToolOutput},
+    tool::{FileGuard, Tool, ToolContext, ToolFuture, ToolOutput},
     transcripts::{Options, TranscriptStore},
     workspace::Workspace,
 };
@@ -172,6 +172,7 @@ impl World {
                 workspace: Arc::new(Workspace::new(self.folder.path()).unwrap()),
                 cancel: CancellationToken::new(),
                 artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
+                files: FileGuard::unrestricted(),
             },
             journal,
             events: Publisher::default(),

@@ -26,7 +26,7 @@ use crate::{
     executor::{Broken, Execution, Patience, drive},
     journal::{DiskQueue, LocalJournal},
     model::Model,
-    tool::{Tool, ToolContext, catalogue::builtin_tools},
+    tool::{FileGuard, Tool, ToolContext, catalogue::builtin_tools},
     transcripts::{TranscriptError, TranscriptStore},
     workspace::{Workspace, WorkspaceError},
 };
@@ -177,6 +177,7 @@ impl Runtime {
                 artifacts: Arc::new(
                     Artifacts::new(artifacts).masking(self.transcripts.secrets().clone()),
                 ),
+                files: FileGuard::new(Arc::new(start.rights)),
             },
             journal: Box::new(LocalJournal::new(journal, self.disk.clone())),
             events: self.events.clone(),

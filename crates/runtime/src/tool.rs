@@ -7,6 +7,7 @@ mod arguments;
 pub mod catalogue;
 mod content;
 mod file_filter;
+mod file_guard;
 mod glob_files;
 mod grep_files;
 mod list_dir;
@@ -22,6 +23,7 @@ pub use attache_kernel::run::assignment::{Effect, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use self::file_guard::FileGuard;
 use crate::{
     artifacts::Artifacts,
     workspace::{PathError, Workspace},
@@ -48,6 +50,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// Where it keeps what is too long to be shown.
     pub artifacts: Arc<Artifacts>,
+    /// Which files it may have.
+    pub files: FileGuard,
 }
 
 /// What a call answers.

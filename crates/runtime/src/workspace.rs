@@ -17,6 +17,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use attache_kernel::tool_rule::RealPath;
+
 use self::{beneath::Root, diagnosis::Diagnosis};
 pub(crate) use self::{
     diagnosis::reason,
@@ -217,6 +219,13 @@ impl Location {
     /// The path of the root that the place lies beneath.
     pub(crate) fn root_path(&self) -> &Path {
         self.root.path()
+    }
+
+    /// Where a file below the same root really lies, for rules to judge.
+    pub(crate) fn real_path(&self, relative: &Path) -> RealPath {
+        let absolute = self.root.path().join(relative);
+        let below = self.root.is_workspace().then(|| relative.to_string_lossy());
+        RealPath::new(below.as_deref(), &absolute.to_string_lossy())
     }
 
     /// How a path below the same root is shown to the model.

@@ -15,6 +15,7 @@ mod models;
 mod new;
 mod providers;
 mod real_llm;
+mod rights;
 mod run;
 mod secure;
 mod show;

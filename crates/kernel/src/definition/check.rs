@@ -12,8 +12,8 @@ use super::{
 use crate::{
     id::{AgentKey, AgentName},
     tool_filter::COMPLETE_TASK,
-    tool_name::{BuiltinTool, UnknownTool},
-    tool_rule::{ToolRule, ToolRuleErrorKind},
+    tool_name::{BuiltinTool, ToolName, ToolPattern, UnknownTool},
+    tool_rule::{ToolRule, ToolRuleError, ToolRuleErrorKind},
 };
 
 /// The instructions of a file and where they begin.
@@ -36,6 +36,13 @@ pub(crate) fn finish(
     fields.check_tools();
     fields.check_variables(body);
     fields
+}
+
+/// What a list of tools is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    Granted,
+    Denied,
 }
 
 /// What an entry of a tool list turned out to be.
@@ -206,12 +213,11 @@ impl Fields {
                 if !seen.insert(entry.as_str()) {
                     continue;
                 }
-                if matches!(
-                    self.judge_tool(entry, at, "it is not granted"),
-                    Judged::Known | Judged::Broken
-                ) {
-                    known += 1;
-                }
+                let judged = match ToolRule::parse(entry) {
+                    Ok(_) => Judged::Known,
+                    Err(error) => self.judge_tool(entry, at, error, List::Granted),
+                };
+                known += usize::from(matches!(judged, Judged::Known | Judged::Broken));
             }
             if known == 0 && !entries.is_empty() {
                 let at = places.first().copied().unwrap_or(Position::START);
@@ -226,12 +232,12 @@ impl Fields {
         let denied = self.definition.disallowed_tools.clone();
         let places = std::mem::take(&mut self.places.disallowed);
         for (entry, at) in denied.iter().zip(places) {
-            // A slip in a restriction takes away the tool that was most likely meant.
-            if let Judged::Meant(near) =
-                self.judge_tool(entry, at, "the agent loses what it may mean")
-            {
-                self.taken.push(near.as_str().to_owned());
-            }
+            self.check_denial(entry, at);
+        }
+        let features = self.definition.disabled_features.clone();
+        let places = std::mem::take(&mut self.places.features);
+        for (entry, at) in features.iter().zip(places) {
+            self.check_feature(entry, at);
         }
         // Several keys may take the same tool away.
         let mut seen = HashSet::new();
@@ -239,15 +245,80 @@ impl Fields {
         self.definition.disallowed_tools.retain(|tool| seen.insert(tool.clone()));
     }
 
+    /// A slip in a restriction takes away the tool that was most likely meant.
+    fn check_denial(&mut self, entry: &str, at: Position) {
+        match ToolRule::parse_denial(entry) {
+            Ok(rule) => {
+                let covers = |tool: &BuiltinTool| rule.tools().covers(&ToolName::Builtin(*tool));
+                let is_like_none = matches!(rule.tools(), ToolPattern::Like(shape) if !shape.starts_with("mcp"))
+                    && !BuiltinTool::ALL.iter().any(covers);
+                if is_like_none {
+                    let message = format!(
+                        "`{entry}` matches no tool that this program knows; it takes away what an MCP \
+                         server offers under such a name"
+                    );
+                    self.push(
+                        Diagnostic::warning(Code::UnknownTool, at, message)
+                            .with_hint("tools of an MCP server are named mcp__server__tool"),
+                    );
+                }
+            }
+            Err(error) => {
+                if let Judged::Meant(near) = self.judge_tool(entry, at, error, List::Denied) {
+                    self.taken.push(near.as_str().to_owned());
+                }
+            }
+        }
+    }
+
+    fn check_feature(&mut self, entry: &str, at: Position) {
+        if BuiltinTool::of_feature(entry).is_some() {
+            return;
+        }
+        let names_no_tool = matches!(
+            ToolRule::parse_denial(entry),
+            Err(ToolRuleError {
+                kind: ToolRuleErrorKind::UnknownTool(UnknownTool::Unknown(None)),
+                ..
+            })
+        );
+        let Some(tools) = BuiltinTool::of_feature_like(entry).filter(|_| names_no_tool) else {
+            return self.check_denial(entry, at);
+        };
+        let names: Vec<&str> = tools.iter().map(|tool| tool.as_str()).collect();
+        let message = format!(
+            "there is no feature `{entry}`; the agent loses `{}`, most likely meant by it",
+            names.join("`, `")
+        );
+        self.push(
+            Diagnostic::warning(Code::UnknownTool, at, message)
+                .with_hint("list the tools in `disallowedTools`"),
+        );
+        self.taken.extend(names.into_iter().map(str::to_owned));
+    }
+
     /// Reports an entry that means no tool.
-    fn judge_tool(&mut self, entry: &str, at: Position, so: &str) -> Judged {
-        let Err(error) = ToolRule::parse(entry) else { return Judged::Known };
+    fn judge_tool(
+        &mut self,
+        entry: &str,
+        at: Position,
+        error: ToolRuleError,
+        list: List,
+    ) -> Judged {
         // Every agent has it, so that no list need name it.
         if entry == COMPLETE_TASK {
             return Judged::Known;
         }
+        let so = match list {
+            List::Granted => "it is not granted",
+            List::Denied => "nothing is taken away",
+        };
         let name = &error.word;
         let ToolRuleErrorKind::UnknownTool(unknown) = &error.kind else {
+            let so = match list {
+                List::Granted => so,
+                List::Denied => "the agent loses the whole tool",
+            };
             let message = format!("the rule `{entry}` cannot be read: {error}; {so}");
             self.push(
                 Diagnostic::warning(Code::BadToolRule, at, message)
@@ -262,7 +333,12 @@ impl Fields {
                 None,
             ),
             UnknownTool::Unknown(Some(near)) => (
-                format!("there is no tool `{name}`; {so}"),
+                match list {
+                    List::Granted => format!("there is no tool `{name}`; {so}"),
+                    List::Denied => format!(
+                        "there is no tool `{name}`; the agent loses `{near}`, most likely meant by it"
+                    ),
+                },
                 format!("did you mean `{near}`?"),
                 BuiltinTool::from_word(near),
             ),

@@ -148,6 +148,10 @@ codes! {
     UnknownKey = "unknown_key",
     /// A key is known but has no effect here.
     UnusedKey = "unused_key",
+    /// The output schema is no JSON Schema.
+    InvalidSchema = "invalid_schema",
+    /// The file holds the marks of a merge that is not finished.
+    MergeConflict = "merge_conflict",
     /// A template variable is not known.
     UnknownVariable = "unknown_variable",
     /// A required input is named like a built-in variable.

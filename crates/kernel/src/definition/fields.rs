@@ -41,6 +41,7 @@ pub(crate) struct Places {
     pub(crate) description: Option<Position>,
     pub(crate) tools: Vec<Position>,
     pub(crate) disallowed: Vec<Position>,
+    pub(crate) features: Vec<Position>,
     pub(crate) query: Option<Position>,
     pub(crate) inputs: Option<Position>,
 }
@@ -119,9 +120,7 @@ impl Fields {
             | Key::MaxCost => self.take_run_config(member),
             Key::InputConfig | Key::Inputs => self.take_inputs(member),
             Key::OutputConfig | Key::OutputSchema => self.take_output(key, member),
-            Key::DisabledFeatures => {
-                self.definition.disabled_features = self.distinct(member);
-            }
+            Key::DisabledFeatures => self.take_features(member),
             Key::ExecutionMode | Key::ApprovalMode | Key::Isolation | Key::PermissionMode => {
                 self.take_mode(key, member);
             }

@@ -135,6 +135,26 @@ impl Node {
         Self { at, kind }
     }
 
+    /// Where the value that a JSON pointer leads to stands, or the nearest value above it.
+    pub(crate) fn place_of(&self, pointer: &str) -> Position {
+        let mut node = self;
+        for part in pointer.split('/').skip(1) {
+            let name = part.replace("~1", "/").replace("~0", "~");
+            let inner = match &node.kind {
+                Kind::Map(members) => {
+                    members.iter().find(|member| member.key == name).map(|member| &member.value)
+                }
+                Kind::List(items) => name.parse().ok().and_then(|index: usize| items.get(index)),
+                Kind::Scalar(_) => None,
+            };
+            match inner {
+                Some(inner) => node = inner,
+                None => break,
+            }
+        }
+        node.at
+    }
+
     pub(crate) fn scalar(&self) -> Option<&Scalar> {
         match &self.kind {
             Kind::Scalar(scalar) => Some(scalar),

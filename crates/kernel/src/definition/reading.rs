@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{
     Code, Definition, Diagnostic, Position, RunConfig, Scope, Severity,
     check::{self, Body},
+    conflict,
     dialect::{Dialect, Format, agent_stem},
     fields::Fields,
     frontmatter,
@@ -158,6 +159,9 @@ pub fn read(source: &Source<'_>, rules: &Rules) -> Reading {
 
 fn read_markdown(source: &Source<'_>, rules: &Rules) -> Reading {
     let Some(split) = frontmatter::split(source.text) else {
+        if let Some(line) = conflict::before_header(source.text) {
+            return Reading::unreadable(conflict::diagnostic(line));
+        }
         return Reading::not_a_definition(
             Diagnostic::note(Code::NotADefinition, Position::START, "there is no front matter")
                 .with_hint("begin the file with `---`, then name and description, then `---`"),
@@ -170,6 +174,14 @@ fn read_markdown(source: &Source<'_>, rules: &Rules) -> Reading {
             Position::new(split.first_line, 1),
             "the header is larger than 256 KiB",
         ));
+    }
+    // What is not closed may be the whole file; its header ends at a blank line.
+    let first = split.closed.map_or_else(
+        || split.rest.split_once("\n\n").map_or(split.rest, |(first, _)| first),
+        |closed| closed.header,
+    );
+    if let Some(line) = conflict::within(first) {
+        return Reading::unreadable(conflict::diagnostic(split.first_line.saturating_add(line)));
     }
     let missing = || yaml::YamlError {
         at: Position::new(split.first_line, 1),
@@ -216,6 +228,9 @@ fn read_yaml(source: &Source<'_>, rules: &Rules) -> Reading {
         ));
     }
     let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+    if let Some(line) = conflict::within(text) {
+        return Reading::unreadable(conflict::diagnostic(line.saturating_add(1)));
+    }
     match yaml::parse(text, 1).and_then(into_members) {
         Ok(members) => assemble(source, rules, &members, None, Vec::new()),
         Err(error) => match recovery::recover_yaml(text, &error) {
@@ -228,7 +243,11 @@ fn read_yaml(source: &Source<'_>, rules: &Rules) -> Reading {
 fn read_toml(source: &Source<'_>, rules: &Rules) -> Reading {
     match toml_role::parse(source.text) {
         Ok(members) => assemble(source, rules, &members, None, Vec::new()),
-        Err(error) => Reading::unreadable(error),
+        // Within a text the marks are part of it; where they are not, the file cannot be parsed.
+        Err(error) => Reading::unreadable(match conflict::within(source.text) {
+            Some(line) => conflict::diagnostic(line.saturating_add(1)),
+            None => error,
+        }),
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     dialect::Dialect,
     fields::Fields,
     keys::Key,
-    node::{Kind, Member, Scalar},
+    node::{Kind, Member, Scalar, Style},
 };
 use crate::tool_name::{BuiltinTool, ToolName, ToolPattern};
 
@@ -19,6 +19,9 @@ impl Fields {
     pub(crate) fn take_tools(&mut self, key: Key, member: &Member) {
         if let Kind::Map(members) = &member.value.kind {
             self.take_tool_switches(key, members);
+            return;
+        }
+        if key == Key::DisallowedTools && self.lists_nothing_readable(member) {
             return;
         }
         let entries = self.entries(member);
@@ -43,6 +46,32 @@ impl Fields {
                 self.set_tools(entries);
             }
         }
+    }
+
+    /// `disabledFeatures`.
+    pub(crate) fn take_features(&mut self, member: &Member) {
+        if self.lists_nothing_readable(member) {
+            return;
+        }
+        for (word, at) in self.entries(member) {
+            if !self.definition.disabled_features.contains(&word) {
+                self.definition.disabled_features.push(word);
+                self.places.features.push(at);
+            }
+        }
+    }
+
+    /// Whether a list of what is taken away is no list at all. It cannot be told what the agent should
+    /// lose, so the agent must not run.
+    fn lists_nothing_readable(&mut self, member: &Member) -> bool {
+        let is_no_word = member.value.scalar().is_some_and(|scalar| {
+            let is_value = scalar.as_bool().is_some() || scalar.as_float().is_some();
+            scalar.style == Style::Plain && is_value
+        });
+        if is_no_word {
+            self.bad_type(member, "a list of tools");
+        }
+        is_no_word
     }
 
     /// `allowedTools` lists what its home lets run unasked. Whether the author meant a limit cannot be
@@ -78,36 +107,56 @@ impl Fields {
         );
     }
 
-    /// A mapping of switches. In opencode what is not named stays on; elsewhere a tool must be switched
-    /// on if any is.
+    /// A mapping of switches. In opencode what is not named stays on. Elsewhere a mapping grants what it
+    /// switches on and no more, unless all it does is to switch off.
     fn take_tool_switches(&mut self, key: Key, members: &[Member]) {
+        let takes_away = key == Key::DisallowedTools;
+        let is_opencode = self.dialect() == Dialect::Opencode;
         let mut on: Vec<(String, Position)> = Vec::new();
         let mut off: Vec<(String, Position)> = Vec::new();
         let mut seen = HashSet::new();
+        let mut only_off = !members.is_empty();
         for switch in members {
-            let state = switch.value.scalar().and_then(Scalar::as_bool);
+            let state = match switch.value.scalar() {
+                // A name with nothing behind it is an entry of a list.
+                Some(scalar) if scalar.is_null() && (takes_away || !is_opencode) => Some(true),
+                Some(scalar) => scalar.as_bool(),
+                None => None,
+            };
+            only_off &= state == Some(false);
             if state.is_none() {
-                self.not_understood(switch);
+                self.switch_not_understood(switch);
             }
-            // A switch that stands twice is on only if it is on both times.
-            let first = seen.insert(switch.key.trim());
-            let side = if state == Some(true) { &mut on } else { &mut off };
-            if first || state != Some(true) {
-                side.push((switch.key.trim().to_owned(), switch.key_at));
+            let word = switch.key.trim();
+            let granted = state == Some(!takes_away);
+            // A switch that stands twice grants only if it does so both times.
+            let first = seen.insert(word);
+            let side = if granted { &mut on } else { &mut off };
+            if first || !granted {
+                side.push((word.to_owned(), switch.key_at));
             }
         }
-        if key == Key::DisallowedTools {
-            std::mem::swap(&mut on, &mut off);
-        }
-        let all_off = off.iter().any(|(word, _)| word == "*");
-        off.retain(|(word, _)| word != "*");
-        let only_what_is_on = all_off || (self.dialect() != Dialect::Opencode && !on.is_empty());
-        if only_what_is_on && key != Key::DisallowedTools {
-            self.set_tools(on);
+        if !takes_away {
+            let all_off = off.iter().any(|(word, _)| word == "*");
+            off.retain(|(word, _)| word != "*");
+            if all_off || (!is_opencode && !only_off) {
+                self.set_tools(on);
+            }
         }
         let (words, places): (Vec<_>, Vec<_>) = off.into_iter().unzip();
         self.definition.disallowed_tools.extend(words);
         self.places.disallowed.extend(places);
+    }
+
+    fn switch_not_understood(&mut self, switch: &Member) {
+        let word = switch.key.trim();
+        let message = format!(
+            "the switch of `{word}` is neither on nor off; the agent does not get `{word}`"
+        );
+        self.push(
+            Diagnostic::warning(Code::RestrictionNotUnderstood, switch.value.at, message)
+                .with_hint("write true or false"),
+        );
     }
 
     /// `readonly`, `sandbox_mode`, `permission`.
@@ -167,7 +216,9 @@ impl Fields {
                 Some("allow" | "ask") => {}
                 Some("deny") if rule.key == "*" || rule.key == "**" => self.deny_tool(permission),
                 Some("deny") if guards_nothing(&permission.key) => {}
-                Some("deny") if ToolPattern::parse(permitted_tool(&permission.key)).is_err() => {
+                Some("deny")
+                    if ToolPattern::parse_denial(permitted_tool(&permission.key)).is_err() =>
+                {
                     self.not_understood(permission);
                 }
                 Some("deny") => {
@@ -195,7 +246,7 @@ impl Fields {
             "edit" => {
                 self.taken.extend(BuiltinTool::WRITERS.iter().map(|tool| tool.as_str().to_owned()));
             }
-            word if ToolPattern::parse(permitted_tool(word)).is_ok() => {
+            word if ToolPattern::parse_denial(permitted_tool(word)).is_ok() => {
                 self.taken.push(permitted_tool(word).to_owned());
             }
             _ => return false,

@@ -42,11 +42,7 @@ impl AnswerCheck {
         if config.output_name.trim().is_empty() {
             return Err("the output has no name".to_owned());
         }
-        let validator = jsonschema::validator_for(&config.schema).map_err(|error| {
-            let path = error.instance_path().as_str();
-            let place = if path.is_empty() { "/" } else { path };
-            format!("at {place}: {error}")
-        })?;
+        let validator = compile(&config.schema).map_err(|error| error.to_string())?;
         Ok(Self { output: Some((config.output_name.clone(), validator)) })
     }
 
@@ -72,6 +68,28 @@ impl AnswerCheck {
             None => Err(problems(name, validator, given)),
         }
     }
+}
+
+/// Why a schema is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("at {}: {message}", if path.is_empty() { "/" } else { path.as_str() })]
+pub(crate) struct SchemaError {
+    /// The place in the schema, as a JSON pointer.
+    pub(crate) path: String,
+    /// What is wrong there.
+    pub(crate) message: String,
+}
+
+/// Whether a schema can be held against answers.
+pub(crate) fn check_schema(schema: &Value) -> Result<(), SchemaError> {
+    compile(schema).map(drop)
+}
+
+fn compile(schema: &Value) -> Result<jsonschema::Validator, SchemaError> {
+    jsonschema::validator_for(schema).map_err(|error| SchemaError {
+        path: error.instance_path().as_str().to_owned(),
+        message: message(&error),
+    })
 }
 
 fn text_answer(given: Option<&Value>) -> Result<Answer, String> {
@@ -153,8 +171,10 @@ pub(crate) fn spec(config: Option<&OutputConfig>) -> ToolSpec {
 fn structured_parameters(config: &OutputConfig) -> Value {
     let mut schema = config.schema.clone();
     let mut shared = Map::new();
+    Moved::of(config).mend(&mut schema);
     if let Value::Object(members) = &mut schema {
         members.shift_remove("$schema");
+        members.shift_remove("$id");
         for key in ["$defs", "definitions"] {
             if let Some(definitions) = members.shift_remove(key) {
                 shared.insert(key.to_owned(), definitions);
@@ -167,6 +187,91 @@ fn structured_parameters(config: &OutputConfig) -> Value {
         }
     }
     object(&config.output_name, &schema, shared)
+}
+
+/// Where a schema went: what pointed to its root points to the argument now.
+struct Moved {
+    /// What the schema called itself.
+    id: Option<String>,
+    /// The pointer to the argument.
+    root: String,
+}
+
+impl Moved {
+    fn of(config: &OutputConfig) -> Self {
+        let id = config.schema.get("$id").and_then(Value::as_str);
+        let id = id.map(|id| id.trim_end_matches('#').to_owned()).filter(|id| !id.is_empty());
+        Self { id, root: format!("#/properties/{}", pointer_part(&config.output_name)) }
+    }
+
+    /// Mends the references of a schema and of all schemas in it.
+    fn mend(&self, schema: &mut Value) {
+        match schema {
+            Value::Array(schemas) => schemas.iter_mut().for_each(|inner| self.mend(inner)),
+            Value::Object(members) => self.mend_members(members),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn mend_members(&self, members: &mut Map<String, Value>) {
+        for (key, value) in members {
+            match (key.as_str(), value) {
+                ("$ref" | "$dynamicRef", Value::String(reference)) => {
+                    *reference = self.reference(reference);
+                }
+                // Values, not schemas.
+                ("const" | "enum" | "default" | "examples", _) => {}
+                (
+                    "properties" | "patternProperties" | "dependentSchemas" | "$defs"
+                    | "definitions",
+                    Value::Object(schemas),
+                ) => {
+                    for (_, inner) in schemas.iter_mut().filter(|(_, inner)| !has_own_root(inner)) {
+                        self.mend(inner);
+                    }
+                }
+                (_, inner) if !has_own_root(inner) => self.mend(inner),
+                _ => {}
+            }
+        }
+    }
+
+    fn reference(&self, written: &str) -> String {
+        let own = self.id.as_deref().and_then(|id| written.strip_prefix(id));
+        let local = match own {
+            Some("") => "#",
+            Some(fragment) if fragment.starts_with('#') => fragment,
+            _ => written,
+        };
+        match local.strip_prefix('#') {
+            Some("" | "/") => self.root.clone(),
+            // These move up to the root of the parameters.
+            Some(path) if path.starts_with("/$defs/") || path.starts_with("/definitions/") => {
+                local.to_owned()
+            }
+            Some(path) if path.starts_with('/') => format!("{}{path}", self.root),
+            // A name, which is the same everywhere, or another document.
+            _ => local.to_owned(),
+        }
+    }
+}
+
+/// Whether references in a schema are about that schema.
+fn has_own_root(schema: &Value) -> bool {
+    schema.get("$id").is_some_and(Value::is_string)
+}
+
+/// A name as a part of a pointer in a reference.
+fn pointer_part(name: &str) -> String {
+    let mut part = String::with_capacity(name.len());
+    for byte in name.replace('~', "~0").replace('/', "~1").bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            part.push(char::from(byte));
+        } else {
+            part.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    part
 }
 
 fn object(name: &str, schema: &Value, shared: Map<String, Value>) -> Value {
@@ -290,6 +395,38 @@ mod tests {
         ] {
             assert!(AnswerCheck::new(Some(&config(schema.clone()))).is_err(), "{schema}");
         }
+    }
+
+    #[test]
+    fn references_point_where_the_schema_went() {
+        let node = json!({
+            "$id": "https://example.com/node.json",
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "const": "$ref"},
+                "first": {"$ref": "#/properties/name"},
+                "kind": {"$ref": "#/$defs/kind"},
+                "children": {"type": "array", "items": {"$ref": "#"}},
+                "others": {"prefixItems": [{"$ref": "https://example.com/node.json"}]},
+                "example": {"default": {"$ref": "#"}},
+            },
+            "required": ["name"],
+            "$defs": {"kind": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+        });
+        let config = OutputConfig { output_name: "a/b c".to_owned(), ..config(node) };
+        let parameters = spec(Some(&config)).parameters;
+        let moved = &parameters["properties"]["a/b c"]["properties"];
+        let root = "#/properties/a~1b%20c";
+        assert_eq!(moved["children"]["items"]["$ref"], root);
+        assert_eq!(moved["others"]["prefixItems"][0]["$ref"], root);
+        assert_eq!(moved["first"]["$ref"], format!("{root}/properties/name"));
+        assert_eq!(moved["kind"]["$ref"], "#/$defs/kind");
+        assert_eq!(moved["example"]["default"]["$ref"], "#");
+        assert_eq!(parameters["$defs"]["kind"]["anyOf"][0]["$ref"], root);
+        let validator = jsonschema::validator_for(&parameters).unwrap();
+        let child = |name: Value| json!({"a/b c": {"name": "$ref", "children": [{"name": name}]}});
+        assert!(validator.is_valid(&child(json!("$ref"))));
+        assert!(!validator.is_valid(&child(json!(5))));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::id::AgentName;
+use crate::{id::AgentName, tool_rule::RealPath};
 
 /// What a host with one MCP server and one tool of its own offers.
 fn host() -> ToolSet {
@@ -288,8 +288,17 @@ fn patterns_in_the_deny_list_take_away_calls() {
     assert!(!tools.check(&tool("Read"), &json!({"path": "a/.env"})).is_allowed());
     assert!(!tools.check(&tool("Grep"), &json!({"path": ".env"})).is_allowed());
     assert!(tools.check(&tool("Read"), &json!({"path": "a"})).is_allowed());
-    assert!(tools.hides(&tool("Grep"), "a/.env"));
-    assert!(!tools.hides(&tool("Grep"), "a/env"));
+    let file = |path: &str| RealPath::new(Some(path), &format!("/ws/{path}"));
+    assert!(tools.tells_files_apart(&tool("Grep")));
+    assert!(!tools.check_file(&tool("Grep"), &file("a/.env")).is_allowed());
+    assert!(tools.check_file(&tool("Grep"), &file("a/env")).is_allowed());
+    let listed = Case::listing(&["Read(src/**)", "Grep"]).filter().tools;
+    assert!(listed.check_file(&tool("Read"), &file("src/a")).is_allowed());
+    let Verdict::Refused(refusal) = listed.check_file(&tool("Read"), &file("other.txt")) else {
+        panic!("it is covered by no rule");
+    };
+    assert!(refusal.to_string().ends_with("does not cover the path `other.txt`"), "{refusal}");
+    assert!(!listed.tells_files_apart(&tool("Grep")));
     let both = Case::listing(&["Bash(git *)"])
         .with(|case| case.definition.disallowed_tools = owned(&["Bash(git push *)"]));
     assert!(both.allows_line("git log"));
@@ -312,6 +321,31 @@ fn restrictions_that_are_not_understood_fail_closed() {
         "the definition's disallowedTools has `Bash(rm *`, which cannot be read: the brackets after \
          `Bash` do not match; write `Bash(pattern)`"
     );
+}
+
+#[test]
+fn wildcards_in_the_deny_list_take_away_what_they_match() {
+    let case = Case::disallowing(&["*_file", "mcp__docs__f*", "d?ploy", "*shell*(rm *)"]);
+    let names = case.names();
+    for lost in [
+        "read_file",
+        "write_file",
+        "edit_file",
+        "shell",
+        "exec_command",
+        "mcp__docs__find",
+        "deploy",
+    ] {
+        assert!(!names.contains(&lost.to_owned()), "{lost}");
+    }
+    for kept in ["grep_files", "mcp__docs__read", "web_fetch"] {
+        assert!(names.contains(&kept.to_owned()), "{kept}");
+    }
+    let reason =
+        ("read_file".to_owned(), "the definition's disallowedTools has `*_file`".to_owned());
+    assert!(case.withheld().contains(&reason), "{:?}", case.withheld());
+    let switched = Case::new().with(|case| case.definition.disabled_features = owned(&["web*"]));
+    assert!(!switched.names().iter().any(|name| name.starts_with("web_")));
 }
 
 #[test]

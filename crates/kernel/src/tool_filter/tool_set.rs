@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     tool_name::ToolName,
-    tool_rule::{Call, ToolRule, Uncovered, uncovered},
+    tool_rule::{Call, RealPath, ToolRule, Uncovered, uncovered},
 };
 
 /// The tool by which an agent hands back its result. It is in no list and is never filtered.
@@ -125,15 +125,27 @@ impl ToolSet {
             .map_or(Verdict::Allowed, Verdict::Refused)
     }
 
-    /// Whether a file that a tool comes upon, searching or listing a directory, must not be shown.
-    ///
-    /// [`check`](Self::check) judges the directory a call names; what lies below it only the tool sees.
-    pub fn hides(&self, tool: &ToolName, path: &str) -> bool {
+    /// Whether some files are withheld from a tool by their paths.
+    pub fn tells_files_apart(&self, tool: &ToolName) -> bool {
         let constraints = self.grants.get(tool).map(Vec::as_slice).unwrap_or_default();
         constraints.iter().any(|constraint| match constraint {
-            Constraint::Never(rule) => rule.denies_file(tool, path),
-            Constraint::Only(_) => false,
+            Constraint::Only(rules) => rules.iter().any(ToolRule::is_about_paths),
+            Constraint::Never(rule) => rule.is_about_paths(),
         })
+    }
+
+    /// Whether a tool may have a file, by the path it really has.
+    ///
+    /// [`check`](Self::check) judges the path a call names; which files that comes to, through links
+    /// and below a directory, only the tool sees.
+    pub fn check_file(&self, tool: &ToolName, path: &RealPath) -> Verdict {
+        let Some(constraints) = self.grants.get(tool) else {
+            return Verdict::Refused(Refusal::NotGranted { tool: tool.clone() });
+        };
+        constraints
+            .iter()
+            .find_map(|constraint| constraint.refuses_file(tool, path))
+            .map_or(Verdict::Allowed, Verdict::Refused)
     }
 }
 
@@ -149,6 +161,25 @@ impl Constraint {
             Self::Never(rule) => {
                 rule.denies(call).then(|| Refusal::Denied { tool: tool(), rule: rule.clone() })
             }
+        }
+    }
+}
+
+impl Constraint {
+    fn refuses_file(&self, tool: &ToolName, path: &RealPath) -> Option<Refusal> {
+        match self {
+            Self::Only(rules) => {
+                (!rules.iter().any(|rule| rule.allows_file(tool, path))).then(|| {
+                    Refusal::NotCovered {
+                        tool: tool.clone(),
+                        rules: rules.clone(),
+                        what: Uncovered::Path(path.to_string()),
+                    }
+                })
+            }
+            Self::Never(rule) => rule
+                .denies_file(tool, path)
+                .then(|| Refusal::Denied { tool: tool.clone(), rule: rule.clone() }),
         }
     }
 }

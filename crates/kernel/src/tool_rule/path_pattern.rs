@@ -53,6 +53,14 @@ pub(super) enum Location {
     Elsewhere(String),
 }
 
+/// Where a file really lies: no link is left in its path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RealPath {
+    /// Below the workspace's root, if it lies there.
+    workspace: Option<Location>,
+    absolute: Location,
+}
+
 /// How letters are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spelling {
@@ -79,6 +87,20 @@ impl Location {
         } else {
             Self::Workspace(names)
         }
+    }
+}
+
+impl RealPath {
+    /// A file by its path below the workspace, if it lies there, and by its whole path.
+    pub fn new(below_workspace: Option<&str>, absolute: &str) -> Self {
+        Self { workspace: below_workspace.map(Location::of), absolute: Location::of(absolute) }
+    }
+}
+
+/// Relative to the workspace; elsewhere, whole.
+impl fmt::Display for RealPath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.workspace.as_ref().unwrap_or(&self.absolute).fmt(formatter)
     }
 }
 
@@ -127,6 +149,19 @@ impl PathPattern {
     /// Whether it may mean that path, or a directory above it.
     pub(super) fn may_match(&self, path: &Location) -> bool {
         self.any_reach(path, |reach| reach.is_whole || reach.is_above)
+    }
+
+    /// Whether it means that file for certain.
+    pub(super) fn covers_real(&self, path: &RealPath) -> bool {
+        self.covers(&path.absolute) || path.workspace.as_ref().is_some_and(|path| self.covers(path))
+    }
+
+    /// Whether it may mean that file, or a directory above it.
+    pub(super) fn may_match_real(&self, path: &RealPath) -> bool {
+        match (self.base, &path.workspace) {
+            (Base::Workspace, Some(path)) => self.may_match(path),
+            (Base::Workspace | Base::Root | Base::Home, _) => self.may_match(&path.absolute),
+        }
     }
 
     /// Whether it may mean that path, or one above or below it.

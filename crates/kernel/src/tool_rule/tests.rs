@@ -422,8 +422,38 @@ fn a_denied_path_is_denied_by_every_way_to_it() {
     ] {
         assert_eq!(denies(entry, name, &arguments), denied, "{entry} {name} {arguments}");
     }
-    assert!(rule("Read(.env)").denies_file(&tool("Grep"), "a/.env"));
-    assert!(!rule("Read(.env)").denies_file(&tool("Grep"), "a/b"));
+}
+
+#[test]
+fn files_are_judged_where_they_really_lie() {
+    let inside = |path: &str| RealPath::new(Some(path), &format!("/secrets/ws/{path}"));
+    let outside = |path: &str| RealPath::new(None, path);
+    for (entry, name, path, denied) in [
+        ("Read(.env)", "Grep", inside("a/.env"), true),
+        ("Read(.env)", "Grep", inside("a/b"), false),
+        ("Read(.env)", "Read", outside("/x/.env"), true),
+        ("Read(secrets/**)", "Read", inside("secrets/a"), true),
+        // The workspace itself lies in a directory of that name.
+        ("Read(secrets/**)", "Read", inside("a"), false),
+        ("Read(//secrets/ws/a)", "Read", inside("a"), true),
+        ("Read(//etc/a)", "Read", inside("a"), false),
+        ("Read(~/a)", "Read", inside("a"), true),
+        ("Grep(a)", "Read", inside("a"), false),
+        ("Read(a)", "Read", inside("b\\a"), true),
+    ] {
+        assert_eq!(rule(entry).denies_file(&tool(name), &path), denied, "{entry} {name} {path}");
+    }
+    for (entry, name, path, allowed) in [
+        ("Read(src/**)", "Read", inside("src/a"), true),
+        ("Read(src/**)", "Read", inside("other"), false),
+        ("Read(src/**)", "Read", outside("/src/a"), false),
+        ("Read(src/**)", "Grep", inside("src/a"), false),
+        ("Read(//secrets/ws/**)", "Read", inside("a"), true),
+        ("Read(//x/**)", "Read", outside("/x/a"), true),
+        ("Read", "Read", outside("/x/a"), true),
+    ] {
+        assert_eq!(rule(entry).allows_file(&tool(name), &path), allowed, "{entry} {name} {path}");
+    }
 }
 
 #[test]

@@ -65,6 +65,13 @@ struct Walk<'a> {
     entries: Vec<Entry>,
 }
 
+/// Whether a file is hidden, or one that an editor keeps beside the file it works on, such as the lock
+/// `.#a.md` and the backups `#a.md#` and `a.md~`.
+fn is_of_an_editor(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    name.starts_with('.') || name.starts_with('#') || name.ends_with('~')
+}
+
 impl Walk<'_> {
     fn folder(&mut self, folder: &Path, depth: usize) {
         let metadata = match fs::metadata(folder) {
@@ -125,6 +132,9 @@ impl Walk<'_> {
             return (self.place.is_deep() && !foreign).then_some(path);
         }
         let format = format?;
+        if is_of_an_editor(&path) {
+            return None;
+        }
         if self.entries.len() == MAX_FILES {
             self.unreadable(
                 &self.place.folder.clone(),

@@ -110,7 +110,18 @@ fn hand_in(briefing: &Briefing<'_>, inquiry: &Inquiry, evidence: &Evidence<'_>) 
     let arguments = if instance::is_plain(parameters) {
         json!({ "result": report.markdown })
     } else {
-        instance::arguments(parameters, &report, filling)
+        match instance::arguments(parameters, &report, filling) {
+            Ok(arguments) => arguments,
+            Err(unfillable) => {
+                let says = format!(
+                    "No answer is handed in: it must have {}, which takes judgement, and `offline` is \
+                     no language model. This is what its search found.\n\n{}",
+                    unfillable.named(),
+                    report.markdown
+                );
+                return Turn { says, calls: Vec::new(), first_call: 0 };
+            }
+        }
     };
     let says = "Handing in what the search found.".to_owned();
     Turn { says, calls: vec![(COMPLETE_TASK.to_owned(), arguments)], first_call: 0 }

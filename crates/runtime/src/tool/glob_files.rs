@@ -77,8 +77,10 @@ impl Tool for GlobFiles {
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
+        let readable = context.files.of(BuiltinTool::GlobFiles);
         Box::pin(in_turn(&self.turns, &context.cancel, move |stop| {
             let request = Request::new(arguments, &workspace)?;
+            readable.check(&request.base)?;
             let found = request.search(&workspace, stop)?;
             Ok(request.report(found, &artifacts))
         }))

@@ -64,9 +64,11 @@ impl Tool for GrepFiles {
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
+        let readable = context.files.of(BuiltinTool::GrepFiles);
         Box::pin(in_turn(&self.turns, &context.cancel, move |stop| {
             let query = Query::new(arguments, &workspace)?;
-            let found = Search::run(&query, stop)?;
+            readable.check(&query.base)?;
+            let found = Search::run(&query, &readable, stop)?;
             Ok(report::report(&query, &found, &artifacts))
         }))
     }

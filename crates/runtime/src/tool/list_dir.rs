@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use self::tree::Tree;
 use super::{
     Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, arguments::Arguments,
-    off_thread::off_thread, wording::count,
+    file_guard::Readable, off_thread::off_thread, wording::count,
 };
 use crate::{
     artifacts::{Artifacts, Bound},
@@ -59,8 +59,9 @@ impl Tool for ListDir {
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
+        let readable = context.files.of(BuiltinTool::ListDir);
         Box::pin(off_thread(&context.cancel, move |stop| {
-            list(arguments, &workspace, &artifacts, stop)
+            list(arguments, &workspace, &readable, &artifacts, stop)
         }))
     }
 }
@@ -68,6 +69,7 @@ impl Tool for ListDir {
 fn list(
     arguments: Value,
     workspace: &Workspace,
+    readable: &Readable,
     artifacts: &Artifacts,
     stop: &CancellationToken,
 ) -> Result<ToolOutput, ToolOutput> {
@@ -79,6 +81,7 @@ fn list(
         Some(path) => workspace.resolve(&path)?,
         None => workspace.top(),
     };
+    readable.check(&location)?;
     let tree = Tree::read(&location, depth.clamp(1, MAX_DEPTH), stop)?;
     let total = tree.len();
     let mut text = tree.render(MAX_SHOWN);

@@ -21,6 +21,7 @@ use super::{
     Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     content::{self, Content},
+    file_guard::Readable,
     off_thread::off_thread,
     wording::{count, grouped, size},
 };
@@ -78,11 +79,14 @@ impl Tool for ReadFile {
             Ok(request) => request,
             Err(error) => return Box::pin(ready(error.into())),
         };
-        if let Some(output) = request.read_at_hand(&context.workspace, &context.cancel) {
+        let readable = context.files.of(BuiltinTool::ReadFile);
+        if let Some(output) = request.read_at_hand(&context.workspace, &readable, &context.cancel) {
             return Box::pin(ready(output));
         }
         let workspace = context.workspace.clone();
-        Box::pin(off_thread(&context.cancel, move |stop| request.read_from_disk(&workspace, stop)))
+        Box::pin(off_thread(&context.cancel, move |stop| {
+            request.read_from_disk(&workspace, &readable, stop)
+        }))
     }
 }
 
@@ -100,8 +104,16 @@ impl Request {
     }
 
     /// Reads a small file that needs no waiting for.
-    fn read_at_hand(&self, workspace: &Workspace, stop: &CancellationToken) -> Option<ToolOutput> {
+    fn read_at_hand(
+        &self,
+        workspace: &Workspace,
+        readable: &Readable,
+        stop: &CancellationToken,
+    ) -> Option<ToolOutput> {
         let (location, content) = workspace.at_hand(&self.path, MAX_AT_HAND)?;
+        if let Err(refusal) = readable.check(&location) {
+            return Some(refusal);
+        }
         let bytes = content.len() as u64;
         self.read(&location, Cursor::new(content), bytes, stop).ok()
     }
@@ -109,9 +121,11 @@ impl Request {
     fn read_from_disk(
         &self,
         workspace: &Workspace,
+        readable: &Readable,
         stop: &CancellationToken,
     ) -> Result<ToolOutput, ToolOutput> {
         let location = workspace.resolve(&self.path)?;
+        readable.check(&location)?;
         let file = location.open_file()?;
         let told = |error| ToolOutput::error(format!("{location}: {}", reason(&error)));
         let bytes = file.metadata().map_err(told)?.len();

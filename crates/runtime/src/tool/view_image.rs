@@ -60,8 +60,10 @@ impl Tool for ViewImage {
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         let workspace = context.workspace.clone();
+        let readable = context.files.of(BuiltinTool::ViewImage);
         Box::pin(off_thread(&context.cancel, move |_| {
             let location = workspace.resolve(&path(arguments)?)?;
+            readable.check(&location)?;
             let file = location.open_file()?;
             view(&location, file)
                 .map_err(|error| ToolOutput::error(format!("{location}: {}", reason(&error))))

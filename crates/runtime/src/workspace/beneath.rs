@@ -51,6 +51,11 @@ impl Root {
         &self.path
     }
 
+    /// Whether it is the workspace itself and no other root.
+    pub(super) fn is_workspace(&self) -> bool {
+        self.prefix.as_os_str().is_empty()
+    }
+
     /// How a path below the root is shown; the workspace itself is `.`.
     pub(super) fn show(&self, relative: &Path) -> String {
         let whole = self.prefix.join(relative);

@@ -241,6 +241,40 @@ fn nothing_broken_stops_hangs_or_hides_the_rest() {
 }
 
 #[test]
+fn what_editors_keep_beside_a_file_is_not_looked_at() {
+    let world = World::new();
+    world.agent("project/.claude/agents/a.md", "a");
+    for name in [".a.md", "#a.md#", "#a.md", "a.md~", "deep/.hidden.md"] {
+        world.agent(&format!("project/.claude/agents/{name}"), "other");
+    }
+    let folder = world.path("project/.claude/agents");
+    symlink("user@host.1234:5678", folder.join(".#a.md")).unwrap();
+    let inventory = world.inventory();
+    let own: Vec<_> = inventory.records.iter().filter(|it| it.scope == Scope::Project).collect();
+    assert_eq!(own.len(), 1, "{:?}", names(&inventory));
+    assert_eq!((own[0].name.as_str(), own[0].status), ("a", Status::Active));
+    assert!(own[0].overrides.is_empty(), "{:?}", own[0].overrides);
+}
+
+#[test]
+fn a_file_in_conflict_is_not_replaced_by_another_of_its_name() {
+    let header = "---\nname: a\ndescription: d\n---\nbody\n";
+    for conflict in [
+        format!("<<<<<<< HEAD\n{header}=======\n{header}>>>>>>> branch\n"),
+        header.replace("description: d", "<<<<<<< HEAD\ndescription: d\n=======\n>>>>>>> x"),
+    ] {
+        let world = World::new();
+        world.agent("home/.claude/agents/a.md", "a");
+        world.write("project/.claude/agents/a.md", &conflict);
+        let inventory = world.inventory();
+        let record = inventory.records.iter().find(|record| record.name.as_str() == "a").unwrap();
+        assert_eq!((record.scope, record.status), (Scope::Project, Status::Invalid));
+        assert_eq!(record.diagnostics[0].code, Code::MergeConflict);
+        assert_eq!(record.overrides.len(), 1);
+    }
+}
+
+#[test]
 fn a_folder_that_may_not_be_read_is_told() {
     use std::os::unix::fs::PermissionsExt as _;
     let world = World::new();

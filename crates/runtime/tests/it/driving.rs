@@ -25,7 +25,7 @@ use attache_kernel::{
 use attache_runtime::{
     artifacts::Artifacts,
     model::{Chunk, Model, ModelCall},
-    tool::{Tool, ToolContext, catalogue::builtin_tools},
+    tool::{FileGuard, Tool, ToolContext, catalogue::builtin_tools},
     workspace::Workspace,
 };
 use serde_json::{Map, Value};
@@ -161,6 +161,7 @@ impl Driver {
                 workspace: Arc::new(Workspace::new(folder).unwrap()),
                 cancel: CancellationToken::new(),
                 artifacts: Arc::new(Artifacts::new(scratch.path().join("artifacts"))),
+                files: FileGuard::unrestricted(),
             },
             _scratch: scratch,
         }

@@ -36,7 +36,7 @@ use attache_runtime::{
     executor::{Execution, Patience, drive},
     journal::{Appending, Journal, JournalError},
     model::{Chunk, Model},
-    tool::{Tool, ToolContext, ToolFuture, ToolOutput},
+    tool::{FileGuard, Tool, ToolContext, ToolFuture, ToolOutput},
     workspace::Workspace,
 };
 use attache_testkit::scripted_model::{
@@ -187,6 +187,7 @@ impl World {
                 workspace: Arc::new(Workspace::new(self.folder.path()).unwrap()),
                 cancel: self.cancel.clone(),
                 artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
+                files: FileGuard::unrestricted(),
             },
             journal: Box::new(self.journal.clone()),
             events: self.events.clone(),

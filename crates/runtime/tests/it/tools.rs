@@ -7,6 +7,7 @@ mod glob_files;
 mod grep_files;
 mod list_dir;
 mod read_file;
+mod rights;
 mod swaps;
 mod view_image;
 mod workspace;
@@ -15,7 +16,7 @@ use std::{fs, os::unix::fs::symlink, path::Path, sync::Arc};
 
 use attache_runtime::{
     artifacts::Artifacts,
-    tool::{Tool, ToolContext, ToolOutput, catalogue::builtin_tools},
+    tool::{FileGuard, Tool, ToolContext, ToolOutput, catalogue::builtin_tools},
     workspace::Workspace,
 };
 use serde_json::Value;
@@ -43,6 +44,7 @@ impl Fixture {
                 workspace: Arc::new(workspace),
                 cancel: CancellationToken::new(),
                 artifacts: Arc::new(Artifacts::new(artifacts)),
+                files: FileGuard::unrestricted(),
             },
             tools: builtin_tools(),
             scratch,

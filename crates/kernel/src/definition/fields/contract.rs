@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::Fields;
-use crate::definition::{
-    Code, Diagnostic, InitialMessage, InitialRole, InputConfig, InputDefinition, InputType,
-    OutputConfig,
-    keys::Key,
-    node::{Kind, Member, Node, to_object},
+use crate::{
+    definition::{
+        Code, Diagnostic, InitialMessage, InitialRole, InputConfig, InputDefinition, InputType,
+        OutputConfig,
+        keys::Key,
+        node::{Kind, Member, Node, to_object},
+    },
+    run::check_schema,
 };
 
 impl Fields {
@@ -93,10 +96,14 @@ impl Fields {
 
     pub(super) fn take_output(&mut self, key: Key, member: &Member) {
         if key == Key::OutputSchema {
+            if member.value.is_null() {
+                return;
+            }
+            let schema = self.schema(member);
             self.definition.output_config = Some(OutputConfig {
                 output_name: "output".to_owned(),
                 description: String::new(),
-                schema: member.value.to_json(),
+                schema,
             });
             return;
         }
@@ -119,7 +126,7 @@ impl Fields {
                     }
                 }
                 "description" => output.description = self.text(inner).unwrap_or_default(),
-                "schema" => output.schema = inner.value.to_json(),
+                "schema" => output.schema = self.schema(inner),
                 _ => self.push(Diagnostic::note(
                     Code::UnknownKey,
                     inner.key_at,
@@ -127,7 +134,7 @@ impl Fields {
                 )),
             }
         }
-        if !output.schema.is_object() {
+        if output.schema.is_null() {
             self.push(
                 Diagnostic::error(
                     Code::BadType,
@@ -138,6 +145,29 @@ impl Fields {
             );
         }
         self.definition.output_config = Some(output);
+    }
+
+    /// A JSON Schema; what is wrong with it is reported where it stands.
+    fn schema(&mut self, member: &Member) -> Value {
+        let schema = member.value.to_json();
+        if schema.is_null() {
+            return schema;
+        }
+        if !schema.is_object() {
+            self.bad_type(member, "a JSON Schema");
+            return schema;
+        }
+        if let Err(error) = check_schema(&schema) {
+            let at = member.value.place_of(&error.path);
+            let message = format!("`{}` is no valid JSON Schema: {error}", member.key);
+            let hint = if error.path.ends_with("/type") {
+                "types are array, boolean, integer, null, number, object and string"
+            } else {
+                "write a schema such as {type: object, properties: {…}, required: […]}"
+            };
+            self.push(Diagnostic::error(Code::InvalidSchema, at, message).with_hint(hint));
+        }
+        schema
     }
 }
 

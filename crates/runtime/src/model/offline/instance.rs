@@ -1,14 +1,24 @@
 //! Instances: a report put into the shape an output schema asks for.
 //!
-//! Ordinary schemas are met; the values are as near to the report as their names and types allow.
-//! Depth is bounded, so that a schema that refers to itself ends.
+//! Only what a search can tell is filled in: texts, paths, lines, and how much was found. Invariant: what
+//! would take judgement (a choice, a yes or no, a score) is never made up; where such a field is required
+//! there is no instance, and its name is told. Depth is bounded, so that a schema that refers to itself
+//! ends.
+
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::report::{Finding, Report};
+use super::{
+    report::{Finding, Report},
+    words::subwords,
+};
 
 const DEEPEST: usize = 12;
 const MOST_ITEMS: usize = 20;
+
+/// Stands for a finding where there is none, to see whether one could be told.
+static SAMPLE: Finding = Finding { path: String::new(), line: 1, text: String::new() };
 
 /// How much is filled in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +28,10 @@ pub(super) enum Filling {
     /// What is required, and no more.
     Least,
 }
+
+/// The required fields that take judgement, such as `verdict` or `issues[].severity`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unfillable(Vec<String>);
 
 /// Whether `complete_task` takes a plain text.
 pub(super) fn is_plain(parameters: &Value) -> bool {
@@ -34,17 +48,49 @@ pub(super) fn is_plain(parameters: &Value) -> bool {
 }
 
 /// The arguments of `complete_task` for a report.
-pub(super) fn arguments(parameters: &Value, report: &Report, filling: Filling) -> Value {
+pub(super) fn arguments(
+    parameters: &Value,
+    report: &Report,
+    filling: Filling,
+) -> Result<Value, Unfillable> {
     let filler = Filler { root: parameters, report, filling };
-    filler.value(parameters, Place { name: "", finding: None, depth: 0 })
+    filler.value(parameters, Place { name: "", list: "", finding: None, depth: 0, lists: 0 })
+}
+
+impl Unfillable {
+    fn here() -> Self {
+        Self(vec![String::new()])
+    }
+
+    /// The same seen from a field or a list above.
+    fn below(self, name: &str) -> Self {
+        let join = |inner: String| match inner.chars().next() {
+            None | Some('[') => format!("{name}{inner}"),
+            Some(_) => format!("{name}.{inner}"),
+        };
+        Self(self.0.into_iter().map(join).collect())
+    }
+
+    /// The fields as a sentence has them; the argument that holds them all goes without saying.
+    pub(super) fn named(&self) -> String {
+        let names = self.0.iter().map(|name| {
+            let short = name.split_once('.').map_or(name.as_str(), |(_, short)| short);
+            format!("`{short}`")
+        });
+        names.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Where in the instance a value goes.
 #[derive(Debug, Clone, Copy)]
 struct Place<'a> {
     name: &'a str,
+    /// The name of the list it is an item of.
+    list: &'a str,
     finding: Option<&'a Finding>,
     depth: usize,
+    /// How many lists it lies in.
+    lists: usize,
 }
 
 struct Filler<'a> {
@@ -54,40 +100,70 @@ struct Filler<'a> {
 }
 
 impl<'a> Filler<'a> {
-    fn value(&self, schema: &'a Value, place: Place<'a>) -> Value {
+    fn value(&self, schema: &'a Value, place: Place<'a>) -> Result<Value, Unfillable> {
         let schema = self.resolved(schema, place.depth);
-        for fixed in ["const", "default"] {
-            if let Some(value) = schema.get(fixed) {
-                return value.clone();
-            }
+        if let Some(value) = schema.get("const") {
+            return Ok(value.clone());
         }
-        if let Some(first) =
-            schema.get("enum").and_then(Value::as_array).and_then(|all| all.first())
-        {
-            return first.clone();
+        match schema.get("enum").and_then(Value::as_array).map(Vec::as_slice) {
+            Some([only]) => return Ok(only.clone()),
+            Some(choices) if choices.contains(&Value::Null) => return Ok(Value::Null),
+            Some(_) => return Err(Unfillable::here()),
+            None => {}
         }
         if place.depth > DEEPEST {
-            return Value::Null;
+            return Err(Unfillable::here());
         }
         for choice in ["anyOf", "oneOf"] {
-            let choices = schema.get(choice).and_then(Value::as_array);
-            let chosen = choices.and_then(|all| {
-                let is_null = |one: &&Value| one.get("type") == Some(&json!("null"));
-                all.iter().find(|one| !is_null(one)).or(all.first())
-            });
-            if let Some(chosen) = chosen {
-                let place = Place { depth: place.depth + 1, ..place };
-                return self.value(chosen, place);
+            if let Some(choices) = schema.get(choice).and_then(Value::as_array) {
+                return self.choice(choices, place);
             }
         }
-        match kind(schema) {
+        let filled = match kind(schema) {
             "object" => self.object(schema, place),
             "array" => self.array(schema, place),
-            "integer" | "number" => number(schema, place),
-            "boolean" => json!(false),
-            "null" => Value::Null,
-            _ => json!(self.text(schema, place)),
+            "integer" | "number" => self.number(schema, place).ok_or_else(Unfillable::here),
+            "boolean" => Err(Unfillable::here()),
+            "null" => Ok(Value::Null),
+            _ if asks_for_a_format(schema) => Err(Unfillable::here()),
+            _ => Ok(json!(self.text(schema, place))),
+        };
+        // Where nothing may be said, that is said.
+        filled.or_else(
+            |unfillable| if takes_null(schema) { Ok(Value::Null) } else { Err(unfillable) },
+        )
+    }
+
+    /// The first of several shapes that can be filled. A shape that says by a fixed word what it means
+    /// is a choice as well.
+    fn choice(&self, choices: &'a [Value], place: Place<'a>) -> Result<Value, Unfillable> {
+        let place = Place { depth: place.depth + 1, ..place };
+        let is_null = |shape: &'a Value| kind(self.resolved(shape, place.depth)) == "null";
+        let shapes = choices.iter().filter(|shape| !is_null(shape));
+        let is_choice = shapes.clone().count() > 1;
+        let mut failure = Unfillable::here();
+        for shape in shapes {
+            if is_choice && self.is_labelled(shape, place.depth) {
+                continue;
+            }
+            match self.value(shape, place) {
+                Ok(value) => return Ok(value),
+                Err(unfillable) => failure = unfillable,
+            }
         }
+        if choices.iter().any(is_null) { Ok(Value::Null) } else { Err(failure) }
+    }
+
+    fn is_labelled(&self, shape: &'a Value, depth: usize) -> bool {
+        let is_fixed =
+            |schema: &Value| schema.get("const").is_some() || schema.get("enum").is_some();
+        let shape = self.resolved(shape, depth);
+        let properties = shape.get("properties").and_then(Value::as_object);
+        is_fixed(shape)
+            || properties
+                .into_iter()
+                .flatten()
+                .any(|(_, inner)| is_fixed(self.resolved(inner, depth)))
     }
 
     /// The schema a reference points to, within the parameters.
@@ -112,7 +188,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    fn object(&self, schema: &'a Value, place: Place<'a>) -> Value {
+    fn object(&self, schema: &'a Value, place: Place<'a>) -> Result<Value, Unfillable> {
         let required: Vec<&str> = schema
             .get("required")
             .and_then(Value::as_array)
@@ -121,23 +197,35 @@ impl<'a> Filler<'a> {
             .filter_map(Value::as_str)
             .collect();
         let mut object = Map::new();
+        let mut missing = Vec::new();
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, inner) in properties.into_iter().flatten() {
-            let is_wanted = required.contains(&name.as_str())
+            let is_required = required.contains(&name.as_str());
+            let is_wanted = is_required
                 || (self.filling == Filling::Full
                     && place.depth < 3
                     && self.has_more_for(inner, place));
-            if is_wanted {
-                let place = Place { name, depth: place.depth + 1, ..place };
-                object.insert(name.clone(), self.value(inner, place));
+            if !is_wanted {
+                continue;
             }
+            let below = Place { name, list: "", depth: place.depth + 1, ..place };
+            match self.value(inner, below) {
+                Ok(value) => {
+                    object.insert(name.clone(), value);
+                }
+                Err(unfillable) if is_required => missing.extend(unfillable.below(name).0),
+                Err(_) => {}
+            }
+        }
+        if !missing.is_empty() {
+            return Err(Unfillable(missing));
         }
         for name in required {
             if !object.contains_key(name) {
                 object.insert(name.to_owned(), json!(self.report.headline));
             }
         }
-        Value::Object(object)
+        Ok(Value::Object(object))
     }
 
     /// Whether the report has something to say where nothing need be said.
@@ -148,49 +236,118 @@ impl<'a> Filler<'a> {
             "string" => {
                 ["enum", "format", "pattern", "const"].iter().all(|key| schema.get(key).is_none())
             }
-            "integer" | "number" => place.finding.is_some(),
+            "integer" | "number" => true,
             _ => false,
         }
     }
 
-    fn array(&self, schema: &'a Value, place: Place<'a>) -> Value {
+    fn array(&self, schema: &'a Value, place: Place<'a>) -> Result<Value, Unfillable> {
         let bound = |key: &str| {
             let number = schema.get(key).and_then(Value::as_u64);
             number.and_then(|number| usize::try_from(number).ok())
         };
-        let (least, most) =
-            (bound("minItems").unwrap_or(0), bound("maxItems").unwrap_or(MOST_ITEMS));
-        let Some(items) = schema.get("items").or_else(|| schema.get("prefixItems")?.get(0)) else {
-            let texts = self.report.findings.iter().take(most.min(MOST_ITEMS)).map(line_of);
-            let mut texts: Vec<Value> = texts.map(Value::String).collect();
-            texts.resize(texts.len().max(least.min(MOST_ITEMS)), json!(""));
-            return Value::Array(texts);
+        let least = bound("minItems").unwrap_or(0).min(1000);
+        let most = bound("maxItems").unwrap_or(MOST_ITEMS).min(MOST_ITEMS).max(least);
+        // A list within a list is about the one finding it stands with.
+        let findings: Vec<&Finding> = match (place.lists, place.finding) {
+            (0, _) => self.report.findings.iter().collect(),
+            (1, Some(finding)) => vec![finding],
+            _ => Vec::new(),
         };
-        let items = if items.is_boolean() { None } else { Some(items) };
-        let wanted = match self.filling {
-            Filling::Full => self.report.findings.len().clamp(least, most.max(least)),
-            Filling::Least => least,
+        let items = schema.get("items").or_else(|| schema.get("prefixItems")?.get(0));
+        let items = items.filter(|items| !items.is_boolean());
+        let fill = |finding: Option<&'a Finding>| {
+            let below = Place {
+                name: "",
+                list: if place.name.is_empty() { place.list } else { place.name },
+                finding,
+                depth: place.depth + 1,
+                lists: place.lists + 1,
+            };
+            let filled = match items {
+                Some(items) => self.value(items, below),
+                None => Ok(json!(finding.map(line_of).unwrap_or_default())),
+            };
+            filled.map_err(|unfillable| unfillable.below("[]"))
         };
         let unique = schema.get("uniqueItems") == Some(&json!(true));
         let mut filled: Vec<Value> = Vec::new();
-        for index in 0..wanted.min(MOST_ITEMS.max(least)).min(1000) {
-            let finding = self.report.findings.get(index);
-            let place = Place { name: "", finding, depth: place.depth + 1 };
-            let value = match items {
-                Some(items) => self.value(items, place),
-                None => Value::String(finding.map(line_of).unwrap_or_default()),
-            };
+        for index in 0..findings.len().clamp(least, most) {
+            let value = fill(findings.get(index).copied())?;
             if !(unique && filled.contains(&value)) {
                 filled.push(value);
             }
         }
-        Value::Array(filled)
+        if filled.is_empty() && place.lists == 0 {
+            // An empty list says that there is nothing of the kind: only a search for it can tell.
+            fill(Some(&SAMPLE))?;
+        }
+        Ok(Value::Array(filled))
+    }
+
+    /// A line, or how much was found, if that is what is asked for and it is within the bounds.
+    fn number(&self, schema: &Value, place: Place<'_>) -> Option<Value> {
+        let name = if place.name.is_empty() { place.list } else { place.name };
+        let number = match place.finding {
+            Some(finding) if is_line(name) => finding.line,
+            Some(_) => return None,
+            None => self.counted(name)?,
+        };
+        let number = u32::try_from(number).ok()?;
+        let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
+        let value = f64::from(number);
+        let fits = bound("minimum").is_none_or(|least| value >= least)
+            && bound("maximum").is_none_or(|most| value <= most)
+            && bound("exclusiveMinimum").is_none_or(|below| value > below)
+            && bound("exclusiveMaximum").is_none_or(|above| value < above);
+        fits.then(|| json!(number))
+    }
+
+    /// How much was found, where a name asks for that and for nothing that a search cannot tell.
+    fn counted(&self, name: &str) -> Option<usize> {
+        const PLACES: &[&str] = &[
+            "count",
+            "finding",
+            "findings",
+            "found",
+            "hit",
+            "hits",
+            "location",
+            "locations",
+            "match",
+            "matches",
+            "num",
+            "number",
+            "occurrence",
+            "occurrences",
+            "of",
+            "place",
+            "places",
+            "result",
+            "results",
+            "total",
+        ];
+        let words = subwords(name);
+        let is_of = |others: &[&str]| {
+            words
+                .iter()
+                .map(String::as_str)
+                .all(|word| PLACES.contains(&word) || others.contains(&word))
+        };
+        if words.is_empty() {
+            return None;
+        }
+        if is_of(&[]) {
+            return Some(self.report.findings.len());
+        }
+        is_of(&["file", "files"]).then(|| {
+            let paths: BTreeSet<&str> =
+                self.report.findings.iter().map(|finding| finding.path.as_str()).collect();
+            paths.len()
+        })
     }
 
     fn text(&self, schema: &Value, place: Place<'_>) -> String {
-        if let Some(text) = schema.get("format").and_then(Value::as_str).and_then(formatted) {
-            return text.to_owned();
-        }
         let name = place.name.to_lowercase();
         let named = |words: &[&str]| words.iter().any(|word| name.contains(word));
         let text = match place.finding {
@@ -236,39 +393,42 @@ fn fitted(text: String, schema: &Value) -> String {
     text
 }
 
-/// A text of a format that schemas commonly ask for.
-fn formatted(format: &str) -> Option<&'static str> {
-    match format {
-        "date-time" => Some("1970-01-01T00:00:00Z"),
-        "date" => Some("1970-01-01"),
-        "time" => Some("00:00:00Z"),
-        "email" => Some("nobody@example.com"),
-        "uri" | "url" | "uri-reference" => Some("about:blank"),
-        "uuid" => Some("00000000-0000-0000-0000-000000000000"),
-        _ => None,
-    }
+/// Whether a name asks for the line of a place.
+fn is_line(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "at", "begin", "end", "first", "from", "last", "line", "lineno", "lines", "no", "num",
+        "number", "numbers", "start", "to",
+    ];
+    let words = subwords(name);
+    words.iter().any(|word| word.starts_with("line"))
+        && words.iter().all(|word| WORDS.contains(&word.as_str()))
 }
 
-fn number(schema: &Value, place: Place<'_>) -> Value {
-    let is_line = place.name.to_lowercase().contains("line");
-    let line = place.finding.filter(|_| is_line).map(|finding| finding.line);
-    let wanted = line.and_then(|line| i64::try_from(line).ok()).unwrap_or(0);
-    let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let above = bound("exclusiveMinimum")
-        .map(|bound| bound.floor() + 1.0)
-        .or(bound("minimum").map(f64::ceil));
-    let below = bound("exclusiveMaximum")
-        .map(|bound| bound.ceil() - 1.0)
-        .or(bound("maximum").map(f64::floor));
-    let whole = |bound: f64| format!("{bound:.0}").parse::<i64>().ok();
-    let mut number = wanted;
-    if let Some(below) = below.and_then(whole) {
-        number = number.min(below);
-    }
-    if let Some(above) = above.and_then(whole) {
-        number = number.max(above);
-    }
-    json!(number)
+/// Whether a text must be of a kind that a search does not come upon.
+fn asks_for_a_format(schema: &Value) -> bool {
+    let format = schema.get("format").and_then(Value::as_str);
+    format.is_some_and(|format| {
+        matches!(
+            format,
+            "date-time"
+                | "date"
+                | "time"
+                | "duration"
+                | "email"
+                | "uri"
+                | "url"
+                | "uuid"
+                | "uri-reference"
+                | "hostname"
+                | "ipv4"
+                | "ipv6"
+        )
+    })
+}
+
+fn takes_null(schema: &Value) -> bool {
+    let kinds = schema.get("type").and_then(Value::as_array);
+    kinds.is_some_and(|kinds| kinds.contains(&json!("null")))
 }
 
 /// What a schema asks for; a list of types means its first that is not null.

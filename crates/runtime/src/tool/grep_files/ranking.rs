@@ -4,7 +4,7 @@
 //! enough is kept, everything after the last path kept is of no interest and need not be searched.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -15,6 +15,7 @@ use super::hits::Hits;
 pub(super) struct Ranking {
     files: BTreeMap<PathBuf, Hits>,
     unread: BTreeMap<PathBuf, String>,
+    forbidden: BTreeSet<PathBuf>,
     rows: usize,
     limit: usize,
 }
@@ -26,6 +27,8 @@ pub(super) struct Found {
     pub(super) files: BTreeMap<PathBuf, Hits>,
     /// What could not be searched, and why.
     pub(super) unread: BTreeMap<PathBuf, String>,
+    /// How many files were left out because they may not be read.
+    pub(super) forbidden: usize,
     /// How many files were searched.
     pub(super) searched: usize,
 }
@@ -33,7 +36,13 @@ pub(super) struct Found {
 impl Ranking {
     /// A ranking that keeps one row beyond the limit, to know whether there are more.
     pub(super) fn new(limit: usize) -> Self {
-        Self { files: BTreeMap::new(), unread: BTreeMap::new(), rows: 0, limit }
+        Self {
+            files: BTreeMap::new(),
+            unread: BTreeMap::new(),
+            forbidden: BTreeSet::new(),
+            rows: 0,
+            limit,
+        }
     }
 
     /// Whether a path comes after everything that will be shown.
@@ -64,14 +73,20 @@ impl Ranking {
         self.unread.insert(path, reason);
     }
 
+    pub(super) fn add_forbidden(&mut self, path: PathBuf) {
+        self.forbidden.insert(path);
+    }
+
     pub(super) fn finish(mut self, searched: usize) -> Found {
         if self.is_full()
             && let Some((last, _)) = self.files.last_key_value()
         {
             // Whether those after it were tried is a matter of chance.
             self.unread.retain(|path, _| path <= last);
+            self.forbidden.retain(|path| path <= last);
         }
-        Found { files: self.files, unread: self.unread, searched }
+        let forbidden = self.forbidden.len();
+        Found { files: self.files, unread: self.unread, forbidden, searched }
     }
 }
 

@@ -98,6 +98,11 @@ fn remarks(query: &Query, found: &Found, is_cut: bool) -> Vec<String> {
         let raise = if query.limit < MAX_LIMIT { " or raise head_limit" } else { "" };
         remarks.push(format!("first {first}, there are more: narrow the search{raise}"));
     }
+    if found.forbidden > 0 {
+        let files = count(found.forbidden, "file");
+        let them = if found.forbidden == 1 { "it" } else { "them" };
+        remarks.push(format!("{files} left out: this agent may not read {them}"));
+    }
     for (path, reason) in found.unread.iter().take(MAX_UNREAD) {
         remarks.push(format!("{} not searched: {reason}", query.base.show(path)));
     }

@@ -16,7 +16,7 @@ use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    super::catalogue::threads,
+    super::{catalogue::threads, file_guard::Readable},
     hits::HitSink,
     query::{LineMode, Mode, Query},
     ranking::{Found, Ranking},
@@ -30,6 +30,7 @@ const MAX_HEAP: usize = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     query: &'a Query,
+    readable: &'a Readable,
     stop: &'a CancellationToken,
     ranking: Mutex<Ranking>,
     /// Set once the ranking is full, so that the lock is not needed before.
@@ -39,9 +40,14 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Searches, on this thread and others, until done or told to stop.
-    pub(super) fn run(query: &'a Query, stop: &'a CancellationToken) -> Result<Found, PathError> {
+    pub(super) fn run(
+        query: &'a Query,
+        readable: &'a Readable,
+        stop: &'a CancellationToken,
+    ) -> Result<Found, PathError> {
         let search = Self {
             query,
+            readable,
             stop,
             ranking: Mutex::new(Ranking::new(query.limit)),
             is_full: AtomicBool::new(false),
@@ -111,6 +117,10 @@ impl<'a> Search<'a> {
 
     /// Searches one file, given by its path below the root.
     fn search(&self, path: &Path, searcher: &mut Searcher) {
+        if !self.readable.allows(&self.query.base, path) {
+            self.ranking().add_forbidden(path.to_owned());
+            return;
+        }
         self.searched.fetch_add(1, Ordering::Relaxed);
         let mut sink = HitSink::new(self.query);
         let outcome = self.query.base.open_below_root(path).and_then(|file| {

@@ -5,11 +5,15 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::*;
+use super::{super::FileGuard, *};
 
 struct Lab {
     folder: TempDir,
     workspace: Workspace,
+}
+
+fn everything() -> Readable {
+    FileGuard::unrestricted().of(BuiltinTool::ReadFile)
 }
 
 impl Lab {
@@ -32,11 +36,12 @@ impl Lab {
     }
 
     fn at_hand(&self, request: &Request) -> Option<ToolOutput> {
-        request.read_at_hand(&self.workspace, &CancellationToken::new())
+        request.read_at_hand(&self.workspace, &everything(), &CancellationToken::new())
     }
 
     fn off_disk(&self, request: &Request) -> ToolOutput {
-        let read = request.read_from_disk(&self.workspace, &CancellationToken::new());
+        let read =
+            request.read_from_disk(&self.workspace, &everything(), &CancellationToken::new());
         read.unwrap_or_else(|failure| failure)
     }
 

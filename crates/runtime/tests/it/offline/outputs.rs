@@ -28,11 +28,14 @@ fn findings_go_where_their_names_say() {
             "summary": {"type": "string"},
             "findings": {"type": "array", "items": {"$ref": "#/$defs/finding"}},
             "locations": {"type": "array", "items": {"type": "string"}},
+            "total_findings": {"type": "integer", "minimum": 0},
+            "kind": {"const": "search"},
+            "safe": {"type": ["boolean", "null"]},
             "confidence": {"type": "number", "minimum": 0, "maximum": 1},
             "found": {"type": "boolean"},
             "status": {"enum": ["unknown", "done"]},
         },
-        "required": ["summary", "findings", "locations", "confidence", "found", "status"],
+        "required": ["summary", "findings", "locations", "total_findings", "kind", "safe"],
         "additionalProperties": false,
         "$defs": {"finding": {
             "type": "object",
@@ -42,7 +45,7 @@ fn findings_go_where_their_names_say() {
                 "description": {"type": "string"},
                 "severity": {"type": "string", "enum": ["info", "high"]},
             },
-            "required": ["file", "line", "description", "severity"],
+            "required": ["file", "line", "description"],
         }},
     }));
     assert!(output["summary"].as_str().unwrap().contains("ring_buffer.c"), "{output}");
@@ -50,6 +53,13 @@ fn findings_go_where_their_names_say() {
     assert_eq!(output["findings"][0]["file"], "src/ring_buffer.c");
     assert!(output["findings"][0]["line"].as_u64().unwrap() > 1, "{output}");
     assert!(output["findings"][0]["description"].as_str().unwrap().contains("ring_push"));
+    let findings = output["findings"].as_array().unwrap();
+    assert_eq!(output["total_findings"], findings.len());
+    assert_eq!((&output["kind"], &output["safe"]), (&json!("search"), &Value::Null));
+    for judged in ["confidence", "found", "status"] {
+        assert_eq!(output.get(judged), None, "{output}");
+    }
+    assert_eq!(findings[0].get("severity"), None, "{output}");
     let place = output["locations"][0].as_str().unwrap();
     assert!(place.starts_with("src/ring_buffer.c:"), "{place}");
 }
@@ -60,16 +70,12 @@ fn ordinary_schemas_are_met() {
         json!({"type": "string"}),
         json!({"type": "string", "maxLength": 40}),
         json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3}),
-        json!({"type": "array", "items": {"type": "integer"}, "uniqueItems": true}),
         json!({"type": "array"}),
-        json!({"type": "integer", "minimum": 3}),
-        json!({"type": "number", "exclusiveMinimum": 0, "maximum": 5}),
-        json!({"type": "boolean"}),
         json!({"const": 7}),
         json!({"anyOf": [{"type": "null"}, {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}]}),
         json!({"type": ["string", "null"]}),
         json!({"type": "object", "required": ["anything"]}),
-        json!({"type": "object", "properties": {"when": {"type": "string", "format": "date-time"}}, "required": ["when"]}),
+        json!({"type": "object", "properties": {"lines": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true}}, "required": ["lines"]}),
         json!({"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {"type": "array", "items": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}}}, "required": ["b"]}}, "required": ["a"]}),
         json!({}),
     ] {
@@ -90,6 +96,47 @@ fn a_schema_that_refers_to_itself_ends() {
             "required": ["name"],
         }},
     }));
+}
+
+/// What takes judgement is not made up: the run ends without an answer, and tells the report and the
+/// fields that nobody could fill.
+#[test]
+fn what_takes_judgement_is_never_made_up() {
+    let object = |properties: Value| {
+        let required: Vec<&String> = properties.as_object().unwrap().keys().collect();
+        json!({"type": "object", "properties": properties, "required": required})
+    };
+    let variant = |word: &str| json!({"type": "object", "properties": {"kind": {"const": word}}, "required": ["kind"]});
+    let severity = object(json!({"file": {"type": "string"}, "severity": {"enum": ["a", "b"]}}));
+    for (schema, named) in [
+        (
+            object(json!({
+                "verdict": {"enum": ["approve", "reject"]},
+                "score": {"type": "integer", "minimum": 1},
+                "safe": {"type": "boolean", "default": true},
+                "issues": {"type": "array", "items": severity},
+                "summary": {"type": "string"},
+            })),
+            "`verdict`, `score`, `safe`, `issues[].severity`",
+        ),
+        (object(json!({"a": object(json!({"ok": {"type": "boolean"}}))})), "`a.ok`"),
+        (object(json!({"scores": {"type": "array", "items": {"type": "integer"}}})), "`scores[]`"),
+        (object(json!({"bug_count": {"type": "integer"}})), "`bug_count`"),
+        (object(json!({"deadline": {"type": "integer"}})), "`deadline`"),
+        (object(json!({"when": {"type": "string", "format": "date-time"}})), "`when`"),
+        (object(json!({"what": {"anyOf": [variant("good"), variant("bad")]}})), "`what`"),
+        (json!({"type": "boolean"}), "`output`"),
+    ] {
+        let shown = schema.to_string();
+        let done = done(schema);
+        let ending = done.outcome.ending;
+        assert_eq!(ending.status, Status::ErrorNoCompleteTaskCall, "{shown}");
+        let says = format!("it must have {named}, which takes judgement");
+        assert!(ending.result.contains(&says), "{shown}: {}", ending.result);
+        assert!(ending.result.contains("no language model"), "{shown}: {}", ending.result);
+        assert!(ending.result.contains("ring_buffer.c"), "{shown}: {}", ending.result);
+        assert_eq!(ending.output, None, "{shown}");
+    }
 }
 
 /// What no search can fill is not forced: the run ends, and keeps the report.

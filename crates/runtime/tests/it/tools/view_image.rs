@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Fixture;
 
 /// A PNG of so many pixels; no more than its header.
-fn png(width: u32, height: u32) -> Vec<u8> {
+pub(super) fn png(width: u32, height: u32) -> Vec<u8> {
     let head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
     let size = [width.to_be_bytes(), height.to_be_bytes()].concat();
     [head.as_slice(), &size, b"\x08\x02\0\0\0"].concat()

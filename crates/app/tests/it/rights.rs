@@ -1,0 +1,123 @@
+//! What an agent's file takes away stays away, in the program as a whole.
+
+use attache_testkit::project::TestProject;
+use serde_json::{Value, json};
+
+use crate::project;
+
+/// The record of an agent with that header.
+fn record(header: &str) -> Value {
+    let project = project();
+    project.agent("a", &format!("description: d\n{header}"));
+    project.json(&["show", "a", "--json"])
+}
+
+fn tools(record: &Value) -> Vec<&str> {
+    let tools = record["effective_tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool.as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_mapping_of_tools_grants_at_most_what_it_names() {
+    for header in [
+        "tools: {Read}",
+        "tools:\n  Read:",
+        "tools: {Read: true, Grep: 1}",
+        "tools: {Read: true, Grep: allow, Glob: maybe}",
+        "tools: {Read: true, Grep: false}",
+    ] {
+        assert_eq!(tools(&record(header)), ["read_file"], "{header}");
+    }
+    for header in ["tools: {Read: 1}", "tools: {Read: maybe, Grep: false}", "tools: {}"] {
+        assert!(tools(&record(header)).is_empty(), "{header}");
+    }
+    let all = record("color: red");
+    let off = record("tools: {Read: false}");
+    assert_eq!(tools(&off).len(), tools(&all).len() - 1);
+    assert!(!tools(&off).contains(&"read_file"));
+}
+
+#[test]
+fn a_restriction_takes_away_or_says_that_it_does_not() {
+    for header in [
+        "disallowedTools: [\"*_file\"]",
+        "tools: {\"*_file\": false}",
+        "tools: {\"rea?\": false}",
+        "disallowedTools: {Read}",
+        "disallowedTools: [Raed]",
+        "disabledFeatures: [Raed]",
+    ] {
+        let record = record(header);
+        assert_eq!(record["status"], "active", "{header}");
+        assert!(!tools(&record).contains(&"read_file"), "{header}");
+        assert!(tools(&record).contains(&"grep_files"), "{header}");
+    }
+    for header in ["disallowedTools: [Zork]", "disabledFeatures: [network]"] {
+        let record = record(header);
+        let said = record["diagnostics"][0]["message"].as_str().unwrap();
+        assert!(said.ends_with("nothing is taken away"), "{header}: {said}");
+    }
+    for header in ["disallowedTools: 5", "disabledFeatures: 5", "disabledFeatures: {a: b}"] {
+        assert_eq!(record(header)["status"], "invalid", "{header}");
+    }
+}
+
+fn with_secrets() -> TestProject {
+    let project = project();
+    project.file("secret.txt", "launch_code = 12345\n");
+    project.file("src/main.py", "def launch_code():\n    return None\n");
+    project
+}
+
+#[test]
+fn what_may_not_be_read_is_not_found_either() {
+    let question = "where is launch_code?";
+    let free = with_secrets();
+    let ran = free.run(&["run", "Explore", question, "--model", "offline", "-q"]);
+    assert!(ran.stdout.contains("12345"), "{ran:?}");
+    let header = "---\nname: a\ndescription: d\n";
+    for (path, rules) in [
+        (".claude/agents/a.md", "disallowedTools: Read(secret.txt)"),
+        (".opencode/agent/a.md", "permission:\n  read:\n    secret.txt: deny"),
+    ] {
+        let project = with_secrets();
+        project.file(path, format!("{header}{rules}\n---\nSearch.\n"));
+        let ran = project.run(&["run", "a", question, "--model", "offline", "-q"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stdout.contains("src/main.py:1"), "{rules}: {ran:?}");
+        assert!(!ran.stdout.contains("12345"), "{rules}: {ran:?}");
+    }
+}
+
+#[test]
+fn offline_does_not_judge() {
+    let project = with_secrets();
+    project.agent(
+        "judge",
+        "description: d\noutputSchema:\n  type: object\n  required: [verdict, score, safe, summary]\n  \
+         properties:\n    verdict: {enum: [approve, reject]}\n    score: {type: integer, minimum: 1}\n    \
+         safe: {type: boolean}\n    summary: {type: string}",
+    );
+    let ran = project.run(&["run", "judge", "is launch_code secure?", "--model", "offline", "--json"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(result["status"], "error_no_complete_task_call");
+    assert_eq!((&result["output"], &result["partial"]), (&Value::Null, &json!(true)));
+    let text = result["result"].as_str().unwrap();
+    assert!(text.contains("`verdict`, `score`, `safe`") && text.contains("src/main.py:1"), "{text}");
+}
+
+#[test]
+fn a_schema_that_is_none_is_told_where_it_stands() {
+    let project = project();
+    let path = project.agent("a", "description: d\noutputConfig:\n  schema: {type: strnig}");
+    let ran = project.run(&["validate", "--json", path.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let files: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(files[0]["status"], "invalid");
+    let said = &files[0]["diagnostics"][0];
+    assert_eq!((&said["code"], &said["line"]), (&json!("invalid_schema"), &json!(5)));
+    let ran = project.run(&["run", "a", "x", "--model", "offline"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("no valid JSON Schema"), "{ran:?}");
+}

@@ -1,0 +1,121 @@
+//! Rules about paths hold for the file that is really read, whatever way leads to it.
+
+use std::sync::Arc;
+
+use attache_kernel::{
+    definition::{Definition, ToolAccess, Trust},
+    id::AgentName,
+    tool_filter::{Delegation, FilterRequest, Schedule, ToolSet, filter},
+};
+use attache_runtime::tool::FileGuard;
+use serde_json::json;
+
+use super::Fixture;
+
+const SECRET: &str = "password = 12345\n";
+
+/// A workspace with secrets, for an agent with these lists.
+fn fixture(tools: Option<&[&str]>, disallowed: &[&str]) -> Fixture {
+    let mut fixture = Fixture::with(&[
+        ("src/a.txt", "password = none\n"),
+        ("secret.txt", SECRET),
+        ("secrets/deep/b.txt", SECRET),
+        (".env", SECRET),
+        ("other.txt", SECRET),
+        ("large.txt", &format!("{}{SECRET}", "filler\n".repeat(20_000))),
+    ]);
+    fixture.write("picture.png", super::view_image::png(640, 480));
+    fixture.link("lnk", ".env");
+    fixture.link("ways/to/secrets", "../../secrets");
+    fixture.link("src/esc", "../other.txt");
+    fixture.link("src/up", "..");
+    fixture.link("seen.png", "picture.png");
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let mut definition = Definition::named(AgentName::new("a"));
+    definition.disallowed_tools = owned(disallowed);
+    if let Some(tools) = tools {
+        definition.tools = ToolAccess::List(owned(tools));
+    }
+    let host = ToolSet::of_host(fixture.tools.iter().map(|tool| tool.spec().name.clone()));
+    let rights = filter(&FilterRequest {
+        definition: &definition,
+        trust: Trust::Trusted,
+        parent: &host,
+        schedule: Schedule::Foreground,
+        delegation: Delegation { depth: 1, max_depth: 1 },
+    });
+    fixture.context.files = FileGuard::new(Arc::new(rights.tools));
+    fixture
+}
+
+const DENIALS: &[&str] =
+    &["Read(secret.txt)", "Read(secrets/**)", "Read(.env)", "Read(large.txt)", "Read(picture.png)"];
+
+#[test]
+fn a_file_that_may_not_be_read_is_not_read_through_a_link() {
+    let fixture = fixture(None, DENIALS);
+    for path in
+        ["lnk", "secret.txt", "./secrets/deep/b.txt", "ways/to/secrets/deep/b.txt", "large.txt"]
+    {
+        let error = fixture.error("read_file", json!({"path": path}));
+        assert!(error.contains("may not use `read_file` for `Read("), "{path}: {error}");
+        assert!(!error.contains("12345"), "{path}: {error}");
+    }
+    assert!(fixture.text("read_file", json!({"path": "src/esc"})).contains("12345"));
+    let error = fixture.error("view_image", json!({"path": "seen.png"}));
+    assert!(error.contains("`Read(picture.png)`"), "{error}");
+    for tool in ["list_dir", "glob_files", "grep_files"] {
+        let mut arguments = json!({"path": "ways/to/secrets"});
+        if tool != "list_dir" {
+            arguments["pattern"] = json!("b");
+        }
+        let error = fixture.error(tool, arguments);
+        assert!(error.contains("`Read(secrets/**)`"), "{tool}: {error}");
+    }
+}
+
+#[test]
+fn a_search_leaves_out_what_may_not_be_read() {
+    let fixture = fixture(None, DENIALS);
+    for (arguments, left_out) in [
+        (json!({"pattern": "password"}), 4),
+        (json!({"pattern": "password", "glob": "*.txt"}), 3),
+        (json!({"pattern": "password", "mode": "count"}), 4),
+    ] {
+        let text = fixture.text("grep_files", arguments.clone());
+        assert!(text.contains("other.txt") && text.contains("src/a.txt"), "{arguments}: {text}");
+        assert!(!text.contains("secret"), "{arguments}: {text}");
+        let remark = format!("[{left_out} files left out: this agent may not read them]");
+        assert!(text.ends_with(&remark), "{arguments}: {text}");
+    }
+    for glob in ["secret.txt", ".env", "secrets/**"] {
+        let text = fixture.text("grep_files", json!({"pattern": "password", "glob": glob}));
+        assert!(text.starts_with("no matches for password"), "{glob}: {text}");
+        assert!(text.ends_with("[1 file left out: this agent may not read it]"), "{glob}: {text}");
+    }
+    for path in ["secret.txt", "lnk"] {
+        let error = fixture.error("grep_files", json!({"pattern": "password", "path": path}));
+        assert!(error.contains("may not use `grep_files`"), "{path}: {error}");
+    }
+}
+
+#[test]
+fn what_may_be_read_does_not_grow_by_links() {
+    let fixture = fixture(Some(&["Read(src/**)", "Grep(src/**)"]), &[]);
+    assert!(fixture.text("read_file", json!({"path": "src/a.txt"})).contains("none"));
+    for path in ["src/esc", "src/up/other.txt", "src/up/large.txt"] {
+        let error = fixture.error("read_file", json!({"path": path}));
+        assert!(error.contains("only for `Read(src/**)`; that does not cover"), "{path}: {error}");
+    }
+    let error = fixture.error("grep_files", json!({"pattern": "password", "path": "src/up"}));
+    assert!(error.contains("only for `Grep(src/**)`"), "{error}");
+    let text = fixture.text("grep_files", json!({"pattern": "password", "path": "src"}));
+    assert!(text.contains("none") && !text.contains("12345"), "{text}");
+}
+
+#[test]
+fn where_no_rule_tells_files_apart_everything_is_searched() {
+    let fixture = fixture(None, &["Bash(rm *)", "Write(secret.txt)"]);
+    let text = fixture.text("grep_files", json!({"pattern": "12345", "mode": "files"}));
+    assert_eq!(text, "large.txt\nother.txt\nsecret.txt\nsecrets/deep/b.txt");
+}
