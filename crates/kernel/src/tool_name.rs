@@ -280,10 +280,15 @@ impl ToolPattern {
         Err(UnknownTool::Unknown(nearest(word, known_words())))
     }
 
-    /// What a word of a list of what is taken away means: the same, and `*` and `?` in any name.
+    /// What a word of a list of what is taken away means: the same, and `*` and `?` in any name. What
+    /// cannot be a name, such as `rm -rf *`, has no shape of one.
     pub fn parse_denial(word: &str) -> Result<Self, UnknownTool> {
         const WILD: [char; 2] = ['*', '?'];
+        let is_of_a_name = |letter: char| letter.is_alphanumeric() || "_-./:*?".contains(letter);
         let plain = Self::parse(word);
+        if !word.trim().chars().all(is_of_a_name) {
+            return plain;
+        }
         let is_whole = match &plain {
             Ok(Self::Any | Self::AnyMcp) => true,
             Ok(Self::McpServer(server)) => !server.contains(WILD),
@@ -571,6 +576,7 @@ mod tests {
             ("mcp__docs__get*", "mcp__docs__find"),
             ("zork*", "read_file"),
             ("?", "read_file"),
+            ("rea* *", "read_file"),
         ] {
             assert!(!covered(word, tool), "{word} {tool}");
         }

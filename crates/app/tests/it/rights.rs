@@ -98,13 +98,17 @@ fn offline_does_not_judge() {
          properties:\n    verdict: {enum: [approve, reject]}\n    score: {type: integer, minimum: 1}\n    \
          safe: {type: boolean}\n    summary: {type: string}",
     );
-    let ran = project.run(&["run", "judge", "is launch_code secure?", "--model", "offline", "--json"]);
+    let ran =
+        project.run(&["run", "judge", "is launch_code secure?", "--model", "offline", "--json"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let result: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(result["status"], "error_no_complete_task_call");
     assert_eq!((&result["output"], &result["partial"]), (&Value::Null, &json!(true)));
     let text = result["result"].as_str().unwrap();
-    assert!(text.contains("`verdict`, `score`, `safe`") && text.contains("src/main.py:1"), "{text}");
+    assert!(
+        text.contains("`verdict`, `score`, `safe`") && text.contains("src/main.py:1"),
+        "{text}"
+    );
 }
 
 #[test]

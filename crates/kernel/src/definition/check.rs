@@ -215,7 +215,7 @@ impl Fields {
                 }
                 let judged = match ToolRule::parse(entry) {
                     Ok(_) => Judged::Known,
-                    Err(error) => self.judge_tool(entry, at, error, List::Granted),
+                    Err(error) => self.judge_tool(entry, at, &error, List::Granted),
                 };
                 known += usize::from(matches!(judged, Judged::Known | Judged::Broken));
             }
@@ -264,7 +264,7 @@ impl Fields {
                 }
             }
             Err(error) => {
-                if let Judged::Meant(near) = self.judge_tool(entry, at, error, List::Denied) {
+                if let Judged::Meant(near) = self.judge_tool(entry, at, &error, List::Denied) {
                     self.taken.push(near.as_str().to_owned());
                 }
             }
@@ -302,7 +302,7 @@ impl Fields {
         &mut self,
         entry: &str,
         at: Position,
-        error: ToolRuleError,
+        error: &ToolRuleError,
         list: List,
     ) -> Judged {
         // Every agent has it, so that no list need name it.

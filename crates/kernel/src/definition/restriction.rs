@@ -216,9 +216,7 @@ impl Fields {
                 Some("allow" | "ask") => {}
                 Some("deny") if rule.key == "*" || rule.key == "**" => self.deny_tool(permission),
                 Some("deny") if guards_nothing(&permission.key) => {}
-                Some("deny")
-                    if ToolPattern::parse_denial(permitted_tool(&permission.key)).is_err() =>
-                {
+                Some("deny") if !names_tools(permitted_tool(&permission.key)) => {
                     self.not_understood(permission);
                 }
                 Some("deny") => {
@@ -246,7 +244,7 @@ impl Fields {
             "edit" => {
                 self.taken.extend(BuiltinTool::WRITERS.iter().map(|tool| tool.as_str().to_owned()));
             }
-            word if ToolPattern::parse_denial(permitted_tool(word)).is_ok() => {
+            word if names_tools(permitted_tool(word)) => {
                 self.taken.push(permitted_tool(word).to_owned());
             }
             _ => return false,
@@ -283,6 +281,21 @@ impl Fields {
             .with_hint("say it with `tools` and `disallowedTools`"),
         );
     }
+}
+
+/// Whether the key of a permission means tools. One with wildcards that fits none of ours may be a
+/// command that slipped out of its place, unless it is written as tools of an MCP server are.
+fn names_tools(word: &str) -> bool {
+    ToolPattern::parse_denial(word).is_ok_and(|pattern| match &pattern {
+        ToolPattern::Like(shape) => {
+            let covers = |tool: &BuiltinTool| pattern.covers(&ToolName::Builtin(*tool));
+            shape.contains('_') || BuiltinTool::ALL.iter().any(covers)
+        }
+        ToolPattern::Any
+        | ToolPattern::Exactly(_)
+        | ToolPattern::McpServer(_)
+        | ToolPattern::AnyMcp => true,
+    })
 }
 
 /// Whether a permission of opencode is about something that no tool here can do.

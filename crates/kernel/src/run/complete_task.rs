@@ -263,15 +263,15 @@ fn has_own_root(schema: &Value) -> bool {
 
 /// A name as a part of a pointer in a reference.
 fn pointer_part(name: &str) -> String {
-    let mut part = String::with_capacity(name.len());
-    for byte in name.replace('~', "~0").replace('/', "~1").bytes() {
+    let escaped = name.replace('~', "~0").replace('/', "~1");
+    let letters = escaped.bytes().map(|byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            part.push(char::from(byte));
+            char::from(byte).to_string()
         } else {
-            part.push_str(&format!("%{byte:02X}"));
+            format!("%{byte:02X}")
         }
-    }
-    part
+    });
+    letters.collect()
 }
 
 fn object(name: &str, schema: &Value, shared: Map<String, Value>) -> Value {
