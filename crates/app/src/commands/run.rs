@@ -26,7 +26,7 @@ use attache_runtime::{
     transcripts::RunState,
 };
 use clap::{Args, ValueEnum};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -158,6 +158,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         (None, OutputFormat::Json) => RunFormat::Json,
         (None, OutputFormat::Text) => RunFormat::Text,
     };
+    let interrupts = Interrupts::new();
     let (watching, settled) = (runtime.watch(), runtime.settled());
     let cancel = plan.start.cancel.clone();
     let shown = async {
@@ -186,7 +187,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     };
     let (result, shown) = tokio::select! {
         both = async { tokio::join!(working, shown) } => both,
-        () = quit_on_second_interrupt(cancel.clone()) => return Ok(Exit::Interrupted),
+        () = quit_on_second_interrupt(interrupts, cancel.clone()) => return Ok(Exit::Interrupted),
     };
     let result = result.map_err(|error| start_failure(&error))?;
     let exit = report(&result, format, shown, cancel.is_cancelled(), setup);
@@ -445,26 +446,39 @@ fn patience(setup: &Setup) -> Patience {
     }
 }
 
-/// Waits for somebody to stop the program: at the keyboard, or another program.
-async fn interrupt() {
-    let ended = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut ended) => ended.recv().await,
-            Err(_) => std::future::pending().await,
+/// Somebody stops the program: at the keyboard, or another program. From the moment there is one of
+/// these, no signal ends the program by itself.
+struct Interrupts {
+    keyboard: Option<Signal>,
+    program: Option<Signal>,
+}
+
+impl Interrupts {
+    fn new() -> Self {
+        Self {
+            keyboard: signal(SignalKind::interrupt()).ok(),
+            program: signal(SignalKind::terminate()).ok(),
         }
-    };
-    tokio::select! {
-        Ok(()) = tokio::signal::ctrl_c() => {}
-        Some(()) = ended => {}
-        // Without signals there is nothing to wait for.
-        else => std::future::pending().await,
+    }
+
+    /// Waits for the next.
+    async fn next(&mut self) {
+        async fn of(signal: Option<&mut Signal>) -> Option<()> {
+            signal?.recv().await
+        }
+        tokio::select! {
+            Some(()) = of(self.keyboard.as_mut()) => {}
+            Some(()) = of(self.program.as_mut()) => {}
+            // Without signals there is nothing to wait for.
+            else => std::future::pending().await,
+        }
     }
 }
 
 /// The first interrupt stops the run cleanly; this returns at the second.
-async fn quit_on_second_interrupt(cancel: CancellationToken) {
+async fn quit_on_second_interrupt(mut interrupts: Interrupts, cancel: CancellationToken) {
     loop {
-        interrupt().await;
+        interrupts.next().await;
         if cancel.is_cancelled() {
             return;
         }
