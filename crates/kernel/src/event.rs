@@ -82,6 +82,9 @@ pub enum Event {
     LostAnswerCounted {
         /// What was counted.
         usage: Usage,
+        /// What that alone cost; none without a price.
+        #[serde(default)]
+        cost_usd: Option<f64>,
     },
     /// The model could not be called and will be called again.
     Retrying {

@@ -284,6 +284,10 @@ impl ToolPattern {
     /// cannot be a name, such as `rm -rf *`, has no shape of one.
     pub fn parse_denial(word: &str) -> Result<Self, UnknownTool> {
         const WILD: [char; 2] = ['*', '?'];
+        // What grants everything takes everything away.
+        if word.trim().eq_ignore_ascii_case("all") {
+            return Ok(Self::Any);
+        }
         let is_of_a_name = |letter: char| letter.is_alphanumeric() || "_-./:*?".contains(letter);
         let plain = Self::parse(word);
         if !word.trim().chars().all(is_of_a_name) {

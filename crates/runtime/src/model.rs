@@ -34,7 +34,7 @@ pub struct ModelCall<'a> {
 }
 
 /// A piece of an answer that is still arriving.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Chunk {
     /// A piece of text.
     Text(String),
@@ -43,7 +43,19 @@ pub enum Chunk {
     /// Something arrived that is not for showing: the model is alive.
     Alive,
     /// What the provider has counted of this answer so far; it counts only if the answer is lost.
-    Counted(Usage),
+    Counted {
+        /// What it has counted.
+        usage: Usage,
+        /// What that alone cost; none without a price.
+        cost_usd: Option<f64>,
+    },
+}
+
+impl Chunk {
+    /// What was counted, of which nobody has said the price yet.
+    pub(crate) fn counted(usage: Usage) -> Self {
+        Self::Counted { usage, cost_usd: None }
+    }
 }
 
 /// Takes pieces as they arrive.

@@ -268,14 +268,18 @@ fn work_folder(definition: &Definition, trust: Trust, setup: &Setup) -> Result<P
         Failure::usage(format!("cannot work in {}", folder.display())).because(&error)
     })?;
     match trust {
-        Trust::Untrusted if !setup.is_in_workspace(&real) => Err(Failure::usage(format!(
-            "`{}` wants to work in {}, outside of the workspace",
-            definition.agent_type,
-            real.display()
-        ))
-        .hint("trust the agent, or add the folder to workspace_roots in your settings")),
+        Trust::Untrusted if !setup.is_in_workspace(&real) => Err(outside(definition, &real)),
         Trust::Untrusted | Trust::Trusted => Ok(folder),
     }
+}
+
+fn outside(definition: &Definition, folder: &Path) -> Failure {
+    Failure::usage(format!(
+        "`{}` wants to work in {}, outside of the workspace",
+        definition.agent_type,
+        folder.display()
+    ))
+    .hint("trust the agent, or add the folder to workspace_roots in your settings")
 }
 
 fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result<RunPlan, Failure> {
@@ -293,7 +297,7 @@ fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result
     let mut words: Vec<String> = args.agent.iter().chain(&args.task).cloned().collect();
     let names_agent =
         |word: &String| AgentName::new(word.as_str()).key() == before.definition.agent_type.key();
-    if words.first().is_some_and(names_agent) {
+    if words.first().is_some_and(|word| stands_before_resume(word) && names_agent(word)) {
         words.remove(0);
     }
     if !args.inputs.is_empty() {
@@ -324,6 +328,10 @@ fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result
     let same_folder = root.canonicalize().ok() == setup.working_directory.canonicalize().ok();
     if setup.moved.is_some() && !same_folder && !setup.quiet {
         print::aside(&format!("the run goes on where it began, in {}", root.display()));
+    }
+    // What could be worked in then need not be now.
+    if trust == Trust::Untrusted && definition.base_dir.is_some() && !setup.is_in_workspace(&root) {
+        return Err(outside(&definition, &root));
     }
     let start = start(assignment, filtered.tools, connection, root, setup);
     Ok(RunPlan { start, earlier: Some(earlier) })
@@ -533,7 +541,14 @@ fn report(
 /// Whether a provider answered and counted nothing.
 fn is_uncounted(result: &RunResult) -> bool {
     let local = ["offline", "replay"].iter().any(|local| result.model.id.starts_with(local));
-    !local && result.turns_used > 0 && result.total_tokens == 0
+    let answered = result.status == Status::Goal || result.total_tool_use_count > 0;
+    !local && answered && result.total_tokens == 0
+}
+
+/// Whether a word was written before `--resume`, in the place of the agent. After it, it is the task's.
+fn stands_before_resume(word: &str) -> bool {
+    let before = std::env::args().take_while(|given| !given.starts_with("--resume"));
+    before.skip(1).any(|given| given == word)
 }
 
 fn start_failure(error: &StartError) -> Failure {

@@ -165,7 +165,9 @@ fn chosen<'a>(
     inventory: &'a Inventory,
 ) -> Result<Vec<&'a Record>, Failure> {
     if args.all {
-        let untrusted = |record: &&Record| record.trusted == Trust::Untrusted;
+        // Of what cannot be read there is nothing to vouch for.
+        let untrusted =
+            |record: &&Record| record.trusted == Trust::Untrusted && record.definition.is_some();
         return Ok(inventory.records.iter().filter(untrusted).collect());
     }
     args.names

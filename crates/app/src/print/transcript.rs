@@ -216,7 +216,7 @@ impl TranscriptPage {
                 self.block("  ", text, None);
                 self.note(Tone::Warning, "the answer was cut off here");
             }
-            Event::LostAnswerCounted { usage } => {
+            Event::LostAnswerCounted { usage, .. } => {
                 let tokens = grouped(usage.total_tokens());
                 self.note(Tone::Warning, &format!("an answer was lost after {tokens} tokens"));
             }

@@ -63,8 +63,27 @@ impl Setup {
             if choice.chosen_by == ChosenBy::Parent {
                 choice.chosen_by = ChosenBy::Call;
             }
+            self.check_allowed(&choice)?;
         }
         Ok(choice)
+    }
+
+    /// Whoever names a provider asks for a model there: the allowlist must hold it, with or without it.
+    fn check_allowed(&self, choice: &ModelChoice) -> Result<(), Failure> {
+        let allowed = &self.settings.subagents.model_allowlist;
+        let full = format!("{}/{}", choice.provider, choice.model);
+        let bare_is_meant = self.parent_model().provider == choice.provider;
+        let listed = |name: &str| allowed.iter().any(|known| known == name);
+        let passes = allowed.is_empty()
+            || choice.chosen_by != ChosenBy::Call
+            || listed(&full)
+            || (bare_is_meant && listed(&choice.model));
+        if passes {
+            return Ok(());
+        }
+        let refused = ModelRefused { model: full, allowed: allowed.clone() };
+        Err(Failure::usage(refused.to_string())
+            .hint("ask for one of these, or change subagents.model_allowlist"))
     }
 
     pub(super) fn question<Answer>(

@@ -901,3 +901,25 @@ fn a_provider_that_counts_nothing_is_told_of_and_held_by_an_estimate() {
     let result = object(&project.run(&["run", "capped", "what?", "--json", "-q"]));
     assert_eq!((&result["status"], &result["recovered_from"]), (&json!("goal"), &json!("budget")));
 }
+
+#[test]
+fn naming_a_provider_is_no_way_around_the_allowlist() {
+    let server = ScriptedServer::start();
+    server.always(WireApi::Chat.answer(&completes("done")));
+    let list = "[subagents]\nmodel_allowlist = [\"a1\"]\n";
+    let project = lab(&server, WireApi::Chat, list);
+    let settings = project.home().join(".attache/config.toml");
+    let text = fs::read_to_string(&settings).unwrap();
+    let address = server.base_url();
+    let other = format!("[model_providers.other]\nbase_url = \"{address}\"\nwire_api = \"chat\"\n");
+    fs::write(&settings, text + &other).unwrap();
+    for (arguments, code) in [
+        (&["--model", "a1"][..], 0),
+        (&["--model", "a1", "--provider", "lab"], 0),
+        (&["--model", "a1", "--provider", "other"], 2),
+        (&["--provider", "other"], 2),
+    ] {
+        let ran = project.run(&[&["run", "Explore", "x", "-q"], arguments].concat());
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");
+    }
+}

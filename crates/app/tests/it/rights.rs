@@ -125,3 +125,38 @@ fn a_schema_that_is_none_is_told_where_it_stands() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("no valid JSON Schema"), "{ran:?}");
 }
+
+#[test]
+fn what_takes_everything_away_does_and_a_second_list_widens_nothing() {
+    let project = project();
+    for (index, header) in [
+        "disallowedTools: all",
+        "disallowedTools: [all]",
+        "disallowedTools: {all: true}",
+        "disabledFeatures: [all]",
+        "tools: {all: false}",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let name = format!("none-{index}");
+        project.agent(&name, &format!("description: d\n{header}"));
+        let shown = project.json(&["show", &name, "--json"]);
+        assert_eq!(shown["effective_tools"], serde_json::json!([]), "{header}: {shown}");
+    }
+    for (index, header) in [
+        "tools: [Read]\nallowed-tools: \"*\"",
+        "tools: [Read]\nallowed-tools: [Grep]",
+        "tools: [Read]\nTools: [Grep]",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let name = format!("one-{index}");
+        project.agent(&name, &format!("description: d\n{header}"));
+        let shown = project.json(&["show", &name, "--json"]);
+        assert_eq!(shown["effective_tools"], serde_json::json!(["read_file"]), "{header}: {shown}");
+        let codes = shown["diagnostics"].to_string();
+        assert!(codes.contains("duplicate_key"), "{header}: {codes}");
+    }
+}

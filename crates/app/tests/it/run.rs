@@ -169,6 +169,11 @@ fn a_resumed_run_takes_the_agents_name_and_no_new_inputs() {
         serde_json::from_str(fs::read_to_string(transcript).unwrap().lines().next().unwrap())
             .unwrap();
     assert_eq!(header["run"]["task"], "and the readme?");
+    // After the id it is the task's first word.
+    let third = project.run(&["run", "--resume", id, "explore", "the readme", "--json"]);
+    let transcript = object(&third)["transcript"].as_str().unwrap().to_owned();
+    let lines = fs::read_to_string(transcript).unwrap();
+    assert!(lines.lines().next().unwrap().contains("\"explore the readme\""), "{lines}");
     let ran = project.run(&["run", "--resume", id, "--input", "zork=1"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("--input"), "{}", ran.stderr);
@@ -269,6 +274,8 @@ fn the_task_comes_from_anywhere() {
     let both =
         &project.run_with_input(&["run", "Explore", "where is", "-", "-q"], "the tool filter");
     assert!(found(both));
+    let twice = ["run", "Explore", "-f", file.to_str().unwrap(), "-"];
+    assert!(project.run_with_input(&twice, "x").stderr.contains("given twice"));
     // What is passed over is told.
     let mut command = project.command(&["run", "Explore", "where is it?"]);
     let ran = command.stdin(fs::File::open(&file).unwrap()).output().unwrap();
@@ -302,6 +309,10 @@ fn a_base_directory_outside_of_the_workspace_needs_trust() {
     assert!(ran.stderr.contains(&outside) || ran.stdout.contains(&outside), "{ran:?}");
     let ran = project.run(&["run", "outer-0", "what is the password?", "-q"]);
     assert!(ran.stdout.contains("notes.txt"), "{ran:?}");
+    // What was trusted then need not be now.
+    project.run(&["untrust", "outer-0"]);
+    let ran = project.run(&["run", "--resume", "last", "and now?", "--json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
 }
 
 #[test]

@@ -64,7 +64,12 @@ impl Fields {
     pub(crate) fn take_all(&mut self, members: &[Member]) {
         let mut seen = HashSet::with_capacity(members.len());
         for member in members {
-            if !seen.insert(member.key.as_str()) {
+            // `allowed-tools` is another word for `tools`, and a second list must not widen the first.
+            let key = match Key::of(&member.key) {
+                Some(Key::Tools | Key::ToolsSlip) => "tools",
+                _ => member.key.as_str(),
+            };
+            if !seen.insert(key) {
                 let message = format!("`{}` stands twice; the first counts", member.key);
                 self.push(
                     Diagnostic::warning(Code::DuplicateKey, member.key_at, message)

@@ -137,8 +137,9 @@ impl Fields {
             }
         }
         if !takes_away {
-            let all_off = off.iter().any(|(word, _)| word == "*");
-            off.retain(|(word, _)| word != "*");
+            let is_all = |word: &str| word == "*" || word.eq_ignore_ascii_case("all");
+            let all_off = off.iter().any(|(word, _)| is_all(word));
+            off.retain(|(word, _)| !is_all(word));
             if all_off || (!is_opencode && !only_off) {
                 self.set_tools(on);
             }

@@ -18,8 +18,8 @@ impl Event {
             Self::Replied { usage, cost_usd, .. } => {
                 Some(Spent { usage: usage.clone(), cost_usd: *cost_usd, answer_lost: false })
             }
-            Self::LostAnswerCounted { usage } => {
-                Some(Spent { usage: usage.clone(), ..Spent::lost() })
+            Self::LostAnswerCounted { usage, cost_usd } => {
+                Some(Spent { usage: usage.clone(), cost_usd: *cost_usd, answer_lost: true })
             }
             Self::Retrying { answer_lost: true, .. }
             | Self::Failed { answer_lost: true, .. }
@@ -143,7 +143,7 @@ mod tests {
             Event::Retrying { attempt: 2, max_retries: 5, delay_ms: 1, reason, answer_lost }
         };
         let usage = Usage { input_tokens: 7, ..Usage::default() };
-        let counted = Some(Event::LostAnswerCounted { usage });
+        let counted = Some(Event::LostAnswerCounted { usage, cost_usd: Some(0.5) });
         let failed = |answer_lost| Event::Failed { message: reason.clone(), answer_lost };
         for lost in [true, false] {
             for event in [

@@ -96,11 +96,17 @@ impl Run {
 
     /// An answer is lost of which the provider had counted so much already. Call it before the failure,
     /// [`Run::cancelled`] or [`Run::clock`] is told.
-    pub fn lost_answer_counted(&mut self, usage: Usage, now: Duration) -> Vec<Event> {
+    pub fn lost_answer_counted(
+        &mut self,
+        usage: Usage,
+        cost_usd: Option<f64>,
+        now: Duration,
+    ) -> Vec<Event> {
         if !self.is_calling_model() || usage.total_tokens() == 0 {
             return Vec::new();
         }
-        self.happened(Event::LostAnswerCounted { usage }, now)
+        let cost_usd = cost_usd.filter(|usd| usd.is_finite() && *usd >= 0.0);
+        self.happened(Event::LostAnswerCounted { usage, cost_usd }, now)
     }
 
     /// The model could not be called. The random number, from 0 to 1, spreads the retries of many runs.

@@ -227,7 +227,11 @@ impl State {
                 }
             }
             Event::ReplyCutOff { text } => self.last_text.clone_from(text),
-            Event::LostAnswerCounted { usage } => self.usage.add(usage),
+            Event::LostAnswerCounted { usage, cost_usd } => {
+                self.usage.add(usage);
+                self.cost.add(*cost_usd);
+                self.lose_answer(true);
+            }
             Event::Retrying { delay_ms, answer_lost, .. } => {
                 self.lose_answer(*answer_lost);
                 self.failures = self.failures.saturating_add(1);
@@ -235,8 +239,7 @@ impl State {
             }
             Event::Failed { message, answer_lost } => {
                 self.lose_answer(*answer_lost);
-                let message = message.clone();
-                self.halt(Stop::Failed { message });
+                self.halt(Stop::Failed { message: message.clone() });
             }
             Event::ToolStarted { call_id, .. } => self.start_call(call_id, at_ms),
             Event::ToolReturned { result, .. } => self.answer_call(result, at_ms),

@@ -29,8 +29,8 @@ enum Waited {
 struct Heard {
     /// The text.
     partial: String,
-    /// What the provider has counted of it.
-    counted: Option<Usage>,
+    /// What the provider has counted of it, and what that cost.
+    counted: Option<(Usage, Option<f64>)>,
 }
 
 impl Driver {
@@ -47,8 +47,9 @@ impl Driver {
         let (waited, Heard { partial, counted }) = self.call_model(&request).await;
         // The conversation grows in place once nobody else holds it.
         drop(request);
-        if let (false, Some(usage)) = (matches!(waited, Waited::Answered(Ok(_))), counted) {
-            self.feed(|run, now| run.lost_answer_counted(usage, now)).await?;
+        let answered = matches!(waited, Waited::Answered(Ok(_)));
+        if let Some((usage, cost_usd)) = counted.filter(|_| !answered) {
+            self.feed(|run, now| run.lost_answer_counted(usage, cost_usd, now)).await?;
         }
         match waited {
             Waited::Answered(Ok(reply)) => {
@@ -97,7 +98,7 @@ impl Driver {
             heard.store(milliseconds(began.elapsed()), Ordering::Relaxed);
             match chunk {
                 Chunk::Alive => {}
-                Chunk::Counted(usage) => so_far.counted = Some(usage),
+                Chunk::Counted { usage, cost_usd } => so_far.counted = Some((usage, cost_usd)),
                 Chunk::Text(text) => {
                     so_far.partial.push_str(&text);
                     recorder.show(run, Piece::Text, text);

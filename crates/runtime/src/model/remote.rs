@@ -133,7 +133,8 @@ impl RemoteModel {
         if let Some(failure) = self.not_a_stream(&response) {
             return Err(failure);
         }
-        let mut answer = self.read(response, chunks).await?;
+        let mut priced = |chunk| chunks(self.priced(chunk));
+        let mut answer = self.read(response, &mut priced).await?;
         origin::mark(&mut answer.content, self.provider.id());
         // A provider that counts nothing has not answered for nothing.
         let counted = answer.usage.total_tokens() > 0;
@@ -145,6 +146,17 @@ impl RemoteModel {
             usage: answer.usage,
             cost_usd: answer.cost_usd.or(priced),
         })
+    }
+
+    /// What was counted, with what it cost.
+    fn priced(&self, chunk: Chunk) -> Chunk {
+        match (chunk, self.price) {
+            (Chunk::Counted { usage, cost_usd: None }, Some(price)) => {
+                let cost_usd = Some(price.cost_usd(&usage));
+                Chunk::Counted { usage, cost_usd }
+            }
+            (chunk, _) => chunk,
+        }
     }
 
     /// The address of a model, and tools as they are written.

@@ -188,7 +188,7 @@ impl Driver {
                     let said = &mut self.said;
                     let mut take = |chunk| match chunk {
                         Chunk::Text(text) | Chunk::Thought(text) => said.push(text),
-                        Chunk::Alive | Chunk::Counted(_) => {}
+                        Chunk::Alive | Chunk::Counted { .. } => {}
                     };
                     let answer = self.runtime.block_on(model.call(call, &mut take));
                     self.now = self.now.max(request.not_before);

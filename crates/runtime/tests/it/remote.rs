@@ -156,7 +156,7 @@ impl<'a> Asking<'a> {
         let mut take = |chunk| match chunk {
             Chunk::Text(piece) => text.push_str(&piece),
             Chunk::Thought(piece) => thoughts.push_str(&piece),
-            Chunk::Alive | Chunk::Counted(_) => {}
+            Chunk::Alive | Chunk::Counted { .. } => {}
         };
         let call = ModelCall { request: &request, assignment: &self.assignment };
         let answer = self.model.call(call, &mut take).await;

@@ -25,6 +25,10 @@ pub(super) fn read(
         return Ok(format!("{}\n\n{}", words.join(" "), input()?));
     }
     let typed = words.join(" ");
+    if typed == "-" && file.is_some_and(|file| file != Path::new("-")) {
+        return Err(Failure::usage("the task is given twice: on standard input and with -f")
+            .hint("leave one of them out"));
+    }
     let from_input = typed == "-" || file.is_some_and(|file| file == Path::new("-"));
     let task = match (typed.as_str(), file) {
         (_, Some(_)) if !typed.is_empty() && typed != "-" => {
@@ -35,7 +39,8 @@ pub(super) fn read(
         (_, Some(file)) => fs::read_to_string(file).map_err(|error| {
             Failure::usage(format!("cannot read the task from {}", file.display())).because(&error)
         })?,
-        ("", None) if may_be_empty => String::new(),
+        ("", None) if may_be_empty && !something_waits() => String::new(),
+        ("", None) if may_be_empty => input()?,
         ("", None) if !io::stdin().is_terminal() => input()?,
         _ => typed,
     };

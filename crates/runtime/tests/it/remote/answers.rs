@@ -824,3 +824,15 @@ async fn nothing_counts_after_the_end() {
         assert!(!format!("{said:?}").contains("late"), "{api:?}");
     }
 }
+
+/// Gateways end Gemini's stream as they end any other.
+#[tokio::test]
+async fn what_follows_the_end_of_a_gemini_answer_is_no_fault() {
+    for after in ["data: [DONE]\n\n", "data: \n\n", "data: {\"half\": \n\n"] {
+        let lab = super::Lab::new(Api::Gemini);
+        lab.server.answer(Api::Gemini.answer(&super::completes()).chunk(after));
+        let done = lab.run().await;
+        assert_eq!(done.result.status, attache_kernel::outcome::Status::Goal, "{after}");
+        assert_eq!(lab.server.requests().len(), 1, "{after}");
+    }
+}

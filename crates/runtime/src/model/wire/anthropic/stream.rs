@@ -158,7 +158,7 @@ impl Decoder for AnthropicDecoder {
             Event::MessageStart { message } => {
                 if let Some(usage) = message.usage {
                     self.counts.take(usage);
-                    show(Chunk::Counted(self.counts.clone().usage()));
+                    show(Chunk::counted(self.counts.clone().usage()));
                 }
             }
             Event::ContentBlockStart { index, content_block } => {
@@ -168,7 +168,7 @@ impl Decoder for AnthropicDecoder {
             Event::MessageDelta { delta, usage } => {
                 if let Some(usage) = usage {
                     self.counts.take(usage);
-                    show(Chunk::Counted(self.counts.clone().usage()));
+                    show(Chunk::counted(self.counts.clone().usage()));
                 }
                 if let Some(reason) = delta.stop_reason {
                     self.stop = Some(stop(&reason));

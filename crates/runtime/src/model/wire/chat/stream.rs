@@ -114,7 +114,7 @@ impl Decoder for ChatDecoder {
         }
         if let Some(usage) = event.usage {
             self.take_usage(&usage);
-            show(Chunk::Counted(self.usage.clone()));
+            show(Chunk::counted(self.usage.clone()));
         }
         if event.service_tier.is_some() {
             self.usage.service_tier = event.service_tier;

@@ -95,7 +95,14 @@ struct WrittenUsage {
 
 impl Decoder for GeminiDecoder {
     fn take(&mut self, data: &str, show: &mut dyn FnMut(Chunk)) -> Result<(), StreamFault> {
-        let event: Event = escapes::read(data)?;
+        // Some gateways end it as others do; after its end nothing odd counts.
+        if matches!(data.trim(), "" | "[DONE]") {
+            return Ok(());
+        }
+        let event: Event = match escapes::read(data) {
+            Err(_) if self.stop.is_some() => return Ok(()),
+            read => read?,
+        };
         if let Some(error) = event.error {
             // What it has said it has said.
             if self.stop.is_some() {
@@ -105,7 +112,7 @@ impl Decoder for GeminiDecoder {
         }
         if let Some(usage) = event.usage_metadata {
             self.usage.take(usage);
-            show(Chunk::Counted(self.usage.clone().usage()));
+            show(Chunk::counted(self.usage.clone().usage()));
         }
         let blocked = event.prompt_feedback.and_then(|feedback| feedback.block_reason);
         if let Some(reason) = blocked.filter(|_| event.candidates.is_empty()) {
