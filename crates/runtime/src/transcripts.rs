@@ -26,6 +26,7 @@ use std::{
 
 use attache_kernel::{
     event::Event,
+    id::SessionId,
     run::assignment::Assignment,
     transcript::{Entry, Header, Line},
 };
@@ -209,6 +210,15 @@ impl TranscriptStore {
         &self,
     ) -> Result<impl Iterator<Item = Result<RunSpending, TranscriptError>>, TranscriptError> {
         Ok(spending::of_all(self.places()?))
+    }
+
+    /// The same of the runs of one session.
+    pub fn spending_in(
+        &self,
+        session: &SessionId,
+    ) -> Result<impl Iterator<Item = Result<RunSpending, TranscriptError>>, TranscriptError> {
+        names::check(session.as_str())?;
+        Ok(spending::of_all(names::transcripts(&self.sessions.join(session.as_str()))))
     }
 
     /// Removes the transcripts and artifacts that nothing was written to for that long. What runs

@@ -1,6 +1,8 @@
 //! `attache run AGENT TASK`: one agent, from task to result.
 
 mod inputs;
+mod interrupts;
+mod limits;
 mod task;
 
 use std::{
@@ -12,7 +14,7 @@ use attache_kernel::{
     definition::{Definition, Trust},
     id::AgentName,
     outcome::{RunResult, Status},
-    registry::Record,
+    registry::{Inventory, Record},
     run::{
         Run,
         assignment::{Assignment, Environment, Finish, SessionSource, SubAgentSource},
@@ -26,9 +28,9 @@ use attache_runtime::{
     transcripts::RunState,
 };
 use clap::{Args, ValueEnum};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use self::interrupts::{Interrupts, quit_on_second};
 use crate::{
     connection::{self, Asker, Connection},
     failure::{Exit, Failure},
@@ -38,7 +40,6 @@ use crate::{
         progress::{Progress, Shown},
         stream,
     },
-    settings::SubagentSettings,
     setup::{OutputFormat, Setup, lookup_failure},
     transcripts,
 };
@@ -147,12 +148,10 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         Some(id) => resumed(args, setup, &runtime, id)?,
         None => fresh(args, setup)?,
     };
-    let spent = match &plan.earlier {
-        Some(earlier) => spent_before(earlier.assignment(), setup, &runtime)?,
-        None => SessionSpending::default(),
-    };
+    let session = plan.earlier.as_ref().map(|earlier| &earlier.assignment().session_id);
+    let spent = limits::spent_in(session, &setup.settings.subagents, &runtime)?;
     let definition = Arc::make_mut(&mut plan.start.assignment.definition);
-    limit(definition, args, &setup.settings.subagents, spent)?;
+    limits::apply(definition, args, &setup.settings.subagents, spent)?;
     let format = match (args.output_format, setup.format) {
         (Some(format), _) => format,
         (None, OutputFormat::Json) => RunFormat::Json,
@@ -187,7 +186,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     };
     let (result, shown) = tokio::select! {
         both = async { tokio::join!(working, shown) } => both,
-        () = quit_on_second_interrupt(interrupts, cancel.clone()) => return Ok(Exit::Interrupted),
+        () = quit_on_second(interrupts, cancel.clone()) => return Ok(Exit::Interrupted),
     };
     let result = result.map_err(|error| start_failure(&error))?;
     let exit = report(&result, format, shown, cancel.is_cancelled(), setup);
@@ -306,8 +305,17 @@ fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result
     }
     let task = read_task(&words, args, true, setup)?;
     let mut assignment = before.resumed_as(new_run_id(), task);
+    let inventory = setup.inventory()?;
+    let record = unchanged(&assignment.definition, &inventory);
+    if let Some((_, now)) = record {
+        limits::restore_budgets(Arc::make_mut(&mut assignment.definition), now);
+    }
     let definition = Arc::clone(&assignment.definition);
-    let trust = trust_of(&definition, args, setup)?;
+    let trust = match record {
+        _ if args.trust => Trust::Trusted,
+        Some((record, _)) => record.trusted,
+        None => Trust::Untrusted,
+    };
     let filtered = setup.rights(&definition, trust);
     assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
     let choice = match (&args.model, &args.provider) {
@@ -356,17 +364,16 @@ fn start(
     }
 }
 
-/// A resumed agent is trusted if its file is, and still says what it said.
-fn trust_of(definition: &Definition, args: &RunArgs, setup: &Setup) -> Result<Trust, Failure> {
-    if args.trust {
-        return Ok(Trust::Trusted);
-    }
-    let inventory = setup.inventory()?;
-    let record = inventory.record(definition.agent_type.as_str());
-    Ok(match record {
-        Ok(record) if record.definition.as_deref() == Some(definition) => record.trusted,
-        _ => Trust::Untrusted,
-    })
+/// The record of a resumed agent, and its definition, if its file still says what it said. Its limits
+/// do not count: the command line and the settings change them from run to run.
+fn unchanged<'a>(
+    before: &Definition,
+    inventory: &'a Inventory,
+) -> Option<(&'a Record, &'a Definition)> {
+    let record = inventory.record(before.agent_type.as_str()).ok()?;
+    let now = record.definition.as_deref()?;
+    let same = Definition { run_config: before.run_config, ..now.clone() } == *before;
+    same.then_some((record, now))
 }
 
 fn definition_of(record: &Record) -> Result<&Definition, Failure> {
@@ -374,73 +381,6 @@ fn definition_of(record: &Record) -> Result<&Definition, Failure> {
         Failure::usage(format!("nothing could be read of the agent `{}`", record.name))
             .hint("`attache validate` says what is wrong")
     })
-}
-
-/// What the command line says of the limits, and what the settings allow a whole tree: this run is its root.
-fn limit(
-    definition: &mut Definition,
-    args: &RunArgs,
-    settings: &SubagentSettings,
-    spent: SessionSpending,
-) -> Result<(), Failure> {
-    let over = |what: String, key: &str| {
-        Failure::usage(format!("this session has spent its budget of {what}"))
-            .hint(format!("raise subagents.{key}"))
-    };
-    let limits = &mut definition.run_config;
-    if let Some(most) = settings.max_tree_tokens {
-        let left = most.saturating_sub(spent.tokens);
-        if left == 0 {
-            return Err(over(format!("{most} tokens"), "max_tree_tokens"));
-        }
-        limits.max_tokens = Some(limits.max_tokens.map_or(left, |own| own.min(left)));
-    }
-    if let Some(most) = settings.max_tree_cost_usd {
-        let left = most - spent.cost_usd;
-        if left <= 0.0 {
-            return Err(over(format!("${most}"), "max_tree_cost_usd"));
-        }
-        limits.max_cost_usd = Some(limits.max_cost_usd.map_or(left, |own| own.min(left)));
-    }
-    if let Some(turns) = args.max_turns {
-        definition.run_config.max_turns = turns;
-    }
-    if let Some(seconds) = args.timeout {
-        definition.run_config.max_time_seconds = seconds;
-    }
-    Ok(())
-}
-
-/// What the runs of a session have spent.
-#[derive(Debug, Clone, Copy, Default)]
-struct SessionSpending {
-    tokens: u64,
-    cost_usd: f64,
-}
-
-/// What the session of a run has spent, where that counts.
-fn spent_before(
-    earlier: &Assignment,
-    setup: &Setup,
-    runtime: &Runtime,
-) -> Result<SessionSpending, Failure> {
-    let caps = &setup.settings.subagents;
-    let mut spent = SessionSpending::default();
-    if caps.max_tree_tokens.is_none() && caps.max_tree_cost_usd.is_none() {
-        return Ok(spent);
-    }
-    let runs = runtime.transcripts().spending().map_err(|error| transcripts::failure(&error))?;
-    // What cannot be read is told by `attache usage`.
-    for run in runs.flatten() {
-        let session = run.path.parent().and_then(Path::file_name);
-        if session.is_some_and(|session| session == earlier.session_id.as_str()) {
-            for turn in &run.turns {
-                spent.tokens = spent.tokens.saturating_add(turn.spent.usage.total_tokens());
-                spent.cost_usd += turn.spent.cost_usd.unwrap_or_default();
-            }
-        }
-    }
-    Ok(spent)
 }
 
 fn environment(root: &Path) -> Environment {
@@ -451,47 +391,6 @@ fn patience(setup: &Setup) -> Patience {
     Patience {
         stall: std::time::Duration::from_secs(u64::from(setup.settings.stall_seconds)),
         tool: std::time::Duration::from_secs(u64::from(setup.settings.tool_timeout_seconds)),
-    }
-}
-
-/// Somebody stops the program: at the keyboard, or another program. From the moment there is one of
-/// these, no signal ends the program by itself.
-struct Interrupts {
-    keyboard: Option<Signal>,
-    program: Option<Signal>,
-}
-
-impl Interrupts {
-    fn new() -> Self {
-        Self {
-            keyboard: signal(SignalKind::interrupt()).ok(),
-            program: signal(SignalKind::terminate()).ok(),
-        }
-    }
-
-    /// Waits for the next.
-    async fn next(&mut self) {
-        async fn of(signal: Option<&mut Signal>) -> Option<()> {
-            signal?.recv().await
-        }
-        tokio::select! {
-            Some(()) = of(self.keyboard.as_mut()) => {}
-            Some(()) = of(self.program.as_mut()) => {}
-            // Without signals there is nothing to wait for.
-            else => std::future::pending().await,
-        }
-    }
-}
-
-/// The first interrupt stops the run cleanly; this returns at the second.
-async fn quit_on_second_interrupt(mut interrupts: Interrupts, cancel: CancellationToken) {
-    loop {
-        interrupts.next().await;
-        if cancel.is_cancelled() {
-            return;
-        }
-        print::aside("stopping; once more to quit at once");
-        cancel.cancel();
     }
 }
 

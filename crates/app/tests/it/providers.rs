@@ -853,6 +853,13 @@ fn a_sessions_budget_is_one_over_all_its_runs() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("spent its budget of 300 tokens"), "{}", ran.stderr);
     assert!(ran.stderr.contains("subagents.max_tree_tokens"), "{}", ran.stderr);
+    // Raising it, as the hint says, gives all of what was added.
+    let raised =
+        ["run", "--resume", "last", "more", "--json", "-q", "-c", "subagents.max_tree_tokens=1000"];
+    let result = object(&project.run(&raised));
+    let lines = fs::read_to_string(result["transcript"].as_str().unwrap()).unwrap();
+    let header: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(header["run"]["definition"]["runConfig"]["maxTokens"], 670);
     // Another session has its own.
     let other = project.run(&["run", "Explore", "one", "--json", "-q"]);
     assert_eq!(object(&other)["status"], "goal");

@@ -184,6 +184,28 @@ fn a_resumed_run_takes_the_agents_name_and_no_new_inputs() {
 }
 
 #[test]
+fn limits_of_one_run_do_not_cost_the_next_its_trust() {
+    let project = project();
+    with_code(&project);
+    project.agent("worker", "description: d\ntools: Read, Grep, Bash");
+    project.run(&["trust", "worker", "--yes"]);
+    let caps = ["--max-turns", "7", "--timeout", "77", "-c", "subagents.max_tree_tokens=100000"];
+    project.run(&[&["run", "worker", "the tool filter", "-q"], &caps[..]].concat());
+    let resume = ["run", "--resume", "last", "more", "--output-format", "stream-json", "-q"];
+    let withheld = |ran: &Ran| -> Value {
+        let started = ran.stdout.lines().find(|line| line.contains("\"STARTED\"")).unwrap();
+        let started: Value = serde_json::from_str(started).unwrap();
+        started["data"]["withheld_tools"].clone()
+    };
+    let ran = project.run(&resume);
+    assert!(!withheld(&ran).to_string().contains("untrusted"), "{}", ran.stdout);
+    // A file that says something else is another matter.
+    project.agent("worker", "description: other\ntools: Read, Grep, Bash");
+    let ran = project.run(&resume);
+    assert!(withheld(&ran).to_string().contains("untrusted"), "{}", ran.stdout);
+}
+
+#[test]
 fn whoever_names_the_provider_has_chosen() {
     let project = project();
     let result = object(&project.run(&["run", "Explore", "x", "--provider", "offline", "--json"]));

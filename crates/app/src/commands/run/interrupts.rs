@@ -1,0 +1,47 @@
+//! Interrupts: the first stops the run cleanly, the second quits.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::print;
+
+/// Somebody stops the program: at the keyboard, or another program. From the moment there is one of
+/// these, no signal ends the program by itself.
+pub(super) struct Interrupts {
+    keyboard: Option<Signal>,
+    program: Option<Signal>,
+}
+
+impl Interrupts {
+    pub(super) fn new() -> Self {
+        Self {
+            keyboard: signal(SignalKind::interrupt()).ok(),
+            program: signal(SignalKind::terminate()).ok(),
+        }
+    }
+
+    /// Waits for the next.
+    async fn next(&mut self) {
+        async fn of(signal: Option<&mut Signal>) -> Option<()> {
+            signal?.recv().await
+        }
+        tokio::select! {
+            Some(()) = of(self.keyboard.as_mut()) => {}
+            Some(()) = of(self.program.as_mut()) => {}
+            // Without signals there is nothing to wait for.
+            else => std::future::pending().await,
+        }
+    }
+}
+
+/// The first interrupt stops the run cleanly; this returns at the second.
+pub(super) async fn quit_on_second(mut interrupts: Interrupts, cancel: CancellationToken) {
+    loop {
+        interrupts.next().await;
+        if cancel.is_cancelled() {
+            return;
+        }
+        print::aside("stopping; once more to quit at once");
+        cancel.cancel();
+    }
+}
