@@ -24,6 +24,11 @@ pub(crate) fn unheeded(definition: &Definition, model: &str) -> Option<String> {
         .then(|| format!("{fields} {verb} not sent: `{model}` cannot be told how much to think"))
 }
 
+fn not_allowed(refused: &ModelRefused) -> Failure {
+    Failure::usage(refused.to_string())
+        .hint("ask for one of these, or change subagents.model_allowlist")
+}
+
 /// What a subagent runs on unless something says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ParentModel {
@@ -48,10 +53,7 @@ impl Setup {
             let stays = question.stays_small(&choice);
             Ok((choice, stays))
         });
-        let (mut choice, stays) = choice.map_err(|refused: ModelRefused| {
-            Failure::usage(refused.to_string())
-                .hint("ask for one of these, or change subagents.model_allowlist")
-        })?;
+        let (mut choice, stays) = choice.map_err(|refused| not_allowed(&refused))?;
         if stays && !self.quiet {
             print::aside(&format!(
                 "notice: planning stays on `{}`: nothing says what `sonnet` is on `{}` (set model_aliases.sonnet)",
@@ -81,9 +83,7 @@ impl Setup {
         if passes {
             return Ok(());
         }
-        let refused = ModelRefused { model: full, allowed: allowed.clone() };
-        Err(Failure::usage(refused.to_string())
-            .hint("ask for one of these, or change subagents.model_allowlist"))
+        Err(not_allowed(&ModelRefused { model: full, allowed: allowed.clone() }))
     }
 
     pub(super) fn question<Answer>(

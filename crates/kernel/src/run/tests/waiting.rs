@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     event::ApprovalDecision,
-    outcome::Status,
+    outcome::{RecoveredFrom, Status},
     run::{ModelFailure, Stage},
 };
 
@@ -168,4 +168,32 @@ fn a_clock_that_goes_backwards_does_no_harm() {
     script.reads("b", "x");
     script.passes(95_000).reads("c", "x");
     assert_eq!(script.offered(), ["complete_task"]);
+}
+
+#[test]
+fn what_was_counted_of_a_lost_answer_counts_for_budgets() {
+    let counted = Usage { input_tokens: 500, ..Usage::default() };
+    let lost = || ModelFailure::Transient {
+        message: "it broke off".to_owned(),
+        stage: Stage::Stream,
+        retry_after: None,
+    };
+    let limited: [fn(&mut RunConfig); 2] =
+        [|limits| limits.max_cost_usd = Some(0.6), |limits| limits.max_tokens = Some(600)];
+    for limit in limited {
+        let mut script = Script::begin(with_limits(limit));
+        script.does(|run, now| run.lost_answer_counted(counted.clone(), Some(0.5), now));
+        script.does(|run, now| run.model_failed(lost(), 0.5, now));
+        script.passes(60_000).reads("a", "x");
+        assert_eq!(script.offered(), ["complete_task"]);
+        script.replies(vec![complete("b", "done")]);
+        let outcome = script.outcome();
+        assert_eq!(outcome.ending.recovered_from, Some(RecoveredFrom::Budget));
+        // The lost part of it stays unknown.
+        assert_eq!((outcome.usage.input_tokens, outcome.cost_usd), (700, None));
+    }
+    // Nothing is lost that was not being answered.
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "x")]);
+    assert_eq!(script.does(|run, now| run.lost_answer_counted(counted, None, now)), []);
 }
