@@ -214,11 +214,11 @@ fn fresh(args: &RunArgs, setup: &Setup) -> Result<RunPlan, Failure> {
     let may_be_empty = definition.prompt_config.query.is_some() || !inputs.is_empty();
     let task = read_task(&args.task, args, may_be_empty, setup)?;
     let trust = if args.trust { Trust::Trusted } else { record.trusted };
+    let root = work_folder(definition, trust, setup)?;
     let filtered = setup.rights(definition, trust);
     let choice = setup.choose_model(definition, args.model.as_deref(), args.provider.as_deref())?;
     let asker = Asker { definition, trust };
     let connection = connection::connect(&choice, asker, setup)?;
-    let root = work_folder(definition, trust, setup)?;
     let withheld_tools = filtered.withheld.iter().map(Into::into).collect();
     let assignment = Assignment {
         agent_id: new_run_id(),
