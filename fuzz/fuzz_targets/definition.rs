@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use attache_kernel::definition::{
+use attache_kernel::agent::definition::{
     Definition, Dialect, Format, RunConfig, Scope, ToolAccess,
     markdown::to_markdown,
     reading::{FileStatus, Reading, Rules, Source, read},

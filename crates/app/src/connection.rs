@@ -3,12 +3,13 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use attache_kernel::{
-    definition::{Definition, Scope, Trust},
-    model_catalogue,
-    model_choice::{ChosenBy, ModelChoice, Reached},
-    outcome::ModelUsed,
-    price::Price,
-    run::assignment::ModelLimits,
+    agent::definition::{Definition, Scope, Trust},
+    model::{
+        catalogue,
+        choice::{ChosenBy, ModelChoice, Reached},
+        price::Price,
+    },
+    run::{assignment::ModelLimits, outcome::ModelUsed},
 };
 use attache_runtime::model::{
     Model,
@@ -89,7 +90,7 @@ pub(crate) fn connect(
     }
     match choice.chosen_by {
         // Somebody asked for this very model, now.
-        ChosenBy::Env | ChosenBy::Call => match model_catalogue::home_of(&choice.model) {
+        ChosenBy::Env | ChosenBy::Call => match catalogue::home_of(&choice.model) {
             // Its maker has it, and wants a key.
             Some(home) => {
                 remote(&ModelChoice { provider: home.to_owned(), ..choice.clone() }, asker, setup)
@@ -155,8 +156,8 @@ fn remote(choice: &ModelChoice, asker: Asker<'_>, setup: &Setup) -> Result<Conne
         )));
     }
     let provider = Provider::new(description).map_err(|error| refused(&error, &known))?;
-    let facts = model_catalogue::find(&choice.model);
-    let at_home = model_catalogue::home_of(&choice.model) == Some(known.id.as_str())
+    let facts = catalogue::find(&choice.model);
+    let at_home = catalogue::home_of(&choice.model) == Some(known.id.as_str())
         && setup.reached(&known.id) == Reached::AtHome
         && endpoint.is_none();
     let openai = known.id == "openai"
@@ -226,7 +227,7 @@ fn price(model: &str, at_home: bool, setup: &Setup) -> Option<Price> {
             cache_write: written.cache_write,
             above: None,
         }),
-        None if at_home => model_catalogue::price_of(model).copied(),
+        None if at_home => catalogue::price_of(model).copied(),
         None => None,
     }
 }

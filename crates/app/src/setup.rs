@@ -9,12 +9,14 @@ mod rights;
 use std::path::{Path, PathBuf};
 
 use attache_kernel::{
-    definition::{
-        Definition, Trust,
-        reading::{NameFrom, Rules},
+    agent::{
+        definition::{
+            Definition, Trust,
+            reading::{NameFrom, Rules},
+        },
+        registry::{Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
     },
-    model_choice::choose,
-    registry::{Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
+    model::choice::choose,
 };
 use attache_runtime::{
     credentials::{Credentials, CredentialsError},

@@ -8,29 +8,8 @@
 
 pub mod id;
 pub mod path_text;
-pub mod tool_name;
 
-pub mod definition;
-
-pub mod shell_command;
-pub mod tool_rule;
-
-pub mod tool_filter;
-
-pub mod model_catalogue;
-pub mod model_choice;
-pub mod registry;
-pub mod suggest;
-
-pub mod conversation;
-pub mod message;
-pub mod usage;
-
-pub mod outcome;
-pub mod price;
-
-pub mod event;
-
+pub mod agent;
+pub mod model;
+pub mod rights;
 pub mod run;
-
-pub mod transcript;

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use attache_kernel::definition::{
+use attache_kernel::agent::definition::{
     Dialect, Format, Scope,
     reading::{Rules, Source, read},
 };

@@ -18,20 +18,19 @@ use std::{
 };
 
 use attache_kernel::{
-    conversation::Conversation,
-    definition::Definition,
+    agent::definition::Definition,
     id::{AgentName, SessionId},
-    message::{Message, ToolResult},
-    model_choice::ChosenBy,
-    outcome::{ModelUsed, Status},
+    model::choice::ChosenBy,
+    rights::{filter::ToolSet, tool_name::BuiltinTool},
     run::{
         ModelRequest,
         assignment::{
             Assignment, Environment, Finish, ModelLimits, SessionSource, SubAgentSource, ToolSpec,
         },
+        conversation::Conversation,
+        message::{Message, ToolResult},
+        outcome::{ModelUsed, Status},
     },
-    tool_filter::ToolSet,
-    tool_name::BuiltinTool,
 };
 use attache_runtime::{
     executor::Patience,

@@ -14,10 +14,12 @@ use std::{
 };
 
 use attache_kernel::{
-    event::{Event, Progress},
     id::{RunId, ToolCallId},
-    message::ToolResult,
-    transcript::{Entry, Header, Line},
+    run::{
+        event::{Event, Progress},
+        message::ToolResult,
+        transcript::{Entry, Header, Line},
+    },
 };
 use attache_runtime::transcripts::{Durability, Journal, Options, Secrets, TranscriptStore};
 

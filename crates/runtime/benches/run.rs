@@ -12,23 +12,24 @@ use std::{
 };
 
 use attache_kernel::{
-    definition::Definition,
-    event::StopReason,
+    agent::definition::Definition,
     id::{AgentName, RunId, SessionId, ToolCallId},
-    message::{AssistantPart, Message, ToolCall},
-    model_choice::ChosenBy,
-    outcome::{ModelUsed, Status},
+    model::{choice::ChosenBy, usage::Usage},
+    rights::{
+        filter::ToolSet,
+        tool_name::{BuiltinTool, ToolName},
+    },
     run::{
         Reply, Run,
         assignment::{
             Assignment, Effect, Environment, Finish, ModelLimits, RunRequest, SessionSource,
             SubAgentSource, ToolSpec,
         },
+        event::StopReason,
+        message::{AssistantPart, Message, ToolCall},
+        outcome::{ModelUsed, Status},
+        transcript::{Entry, Header},
     },
-    tool_filter::ToolSet,
-    tool_name::{BuiltinTool, ToolName},
-    transcript::{Entry, Header},
-    usage::Usage,
 };
 use attache_runtime::{
     artifacts::Artifacts,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use attache_kernel::{
+use attache_kernel::agent::{
     definition::{
         Dialect, Format, Scope, Trust,
         reading::{Rules, Source, read},
@@ -17,8 +17,10 @@ const FILES: [&str; 2] =
 /// The built-in agents, read like any other file.
 pub fn candidates(rules: &Rules) -> Vec<Candidate> {
     // A built-in agent has no file to be named after, and its limits are its own.
-    let rules =
-        Rules { name_from: attache_kernel::definition::reading::NameFrom::Frontmatter, ..*rules };
+    let rules = Rules {
+        name_from: attache_kernel::agent::definition::reading::NameFrom::Frontmatter,
+        ..*rules
+    };
     FILES
         .iter()
         .map(|text| {

@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-use attache_kernel::{
+use attache_kernel::agent::{
     definition::{
         Code, Diagnostic, Dialect, Format, Position, Scope, Trust,
         reading::{Reading, Rules, Source, read, read_session_agents},

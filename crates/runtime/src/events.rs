@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use attache_kernel::event::activity::SubagentActivityEvent;
+use attache_kernel::run::event::activity::SubagentActivityEvent;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::transcripts::Secrets;

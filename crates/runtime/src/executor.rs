@@ -11,10 +11,8 @@ mod tool_turn;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use attache_kernel::{
-    event::Event,
-    outcome::Outcome,
-    run::{Run, Step},
-    tool_name::ToolName,
+    rights::tool_name::ToolName,
+    run::{Run, Step, event::Event, outcome::Outcome},
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -7,7 +7,7 @@ mod local;
 
 use std::{fmt, pin::Pin};
 
-use attache_kernel::transcript::Entry;
+use attache_kernel::run::transcript::Entry;
 
 pub use self::local::{DiskQueue, LocalJournal};
 

@@ -13,8 +13,8 @@ pub mod wire;
 use std::{fmt, pin::Pin};
 
 use attache_kernel::{
+    model::usage::Usage,
     run::{ModelFailure, ModelRequest, Reply, assignment::Assignment},
-    usage::Usage,
 };
 
 /// Something that answers a conversation.

@@ -5,16 +5,18 @@
 use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use attache_kernel::{
-    event::Event,
     id::{RunId, SessionId},
-    outcome::{Descendants, RunResult, Surroundings},
+    rights::{
+        filter::{ToolSet, WithheldTool},
+        tool_name::ToolName,
+    },
     run::{
         Run, RunError,
         assignment::{Assignment, RunRequest, SharedGuard, ToolSpec},
+        event::Event,
+        outcome::{Descendants, RunResult, Surroundings},
+        transcript::Header,
     },
-    tool_filter::{ToolSet, WithheldTool},
-    tool_name::ToolName,
-    transcript::Header,
 };
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;

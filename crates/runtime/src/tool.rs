@@ -18,8 +18,8 @@ pub(crate) mod wording;
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
 
-use attache_kernel::message::Image;
 pub use attache_kernel::run::assignment::{Effect, ToolSpec};
+use attache_kernel::run::message::Image;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

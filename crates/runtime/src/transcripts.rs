@@ -25,10 +25,12 @@ use std::{
 };
 
 use attache_kernel::{
-    event::Event,
     id::SessionId,
-    run::assignment::Assignment,
-    transcript::{Entry, Header, Line},
+    run::{
+        assignment::Assignment,
+        event::Event,
+        transcript::{Entry, Header, Line},
+    },
 };
 use rustix::fs::OFlags;
 

@@ -17,7 +17,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use attache_kernel::tool_rule::RealPath;
+use attache_kernel::rights::rule::RealPath;
 
 use self::{beneath::Root, diagnosis::Diagnosis};
 pub(crate) use self::{

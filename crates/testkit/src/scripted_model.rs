@@ -10,11 +10,13 @@ use std::{
 };
 
 use attache_kernel::{
-    event::StopReason,
     id::ToolCallId,
-    message::{AssistantPart, ToolCall},
-    run::{ModelFailure, ModelRequest, Reply, Stage},
-    usage::Usage,
+    model::usage::Usage,
+    run::{
+        ModelFailure, ModelRequest, Reply, Stage,
+        event::StopReason,
+        message::{AssistantPart, ToolCall},
+    },
 };
 use attache_runtime::model::{Chunk, Chunks, Model, ModelCall, ModelFuture};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ mod online;
 
 use std::{fs, path::Path};
 
-use attache_kernel::registry::Status;
+use attache_kernel::agent::registry::Status;
 use clap::Args;
 use serde::Serialize;
 

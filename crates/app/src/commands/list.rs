@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use attache_kernel::{
+use attache_kernel::agent::{
     definition::{Severity, Trust},
     registry::{DiscoveryKind, Inventory, Record, Status},
 };

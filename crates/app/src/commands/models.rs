@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use attache_kernel::model_catalogue::{self, AS_OF, Home, KnownModel};
+use attache_kernel::model::catalogue::{self, AS_OF, Home, KnownModel};
 use attache_runtime::model::wire::WireApi;
 use clap::Args;
 use comfy_table::Color;
@@ -149,7 +149,7 @@ fn offline() -> ProviderRow {
 /// The aliases of the settings, then those built in that none of them hides.
 fn aliases(setup: &Setup, parent: &ParentModel) -> Vec<AliasRow> {
     let written = &setup.settings.model_aliases;
-    let builtin = model_catalogue::builtin_aliases(&parent.provider);
+    let builtin = catalogue::builtin_aliases(&parent.provider);
     let builtin = builtin.iter().filter(|alias| !written.contains_key(alias.name));
     let row = |alias: &str, model: &str, builtin| AliasRow {
         alias: alias.to_owned(),
@@ -164,7 +164,7 @@ fn aliases(setup: &Setup, parent: &ParentModel) -> Vec<AliasRow> {
 fn models(setup: &Setup) -> Vec<ModelRow> {
     let settings = &setup.settings;
     let mut rows: BTreeMap<(String, String), ModelRow> = BTreeMap::new();
-    for known in model_catalogue::all() {
+    for known in catalogue::all() {
         rows.insert((known.home.as_str().to_owned(), known.id.to_owned()), model_row(known));
     }
     let named = settings.model_prices.keys().chain(settings.model_context_windows.keys());
@@ -191,7 +191,7 @@ fn models(setup: &Setup) -> Vec<ModelRow> {
 }
 
 fn model_row(known: &KnownModel) -> ModelRow {
-    let price = model_catalogue::price_of(known.id);
+    let price = catalogue::price_of(known.id);
     ModelRow {
         id: known.id.to_owned(),
         provider: known.home.as_str().to_owned(),

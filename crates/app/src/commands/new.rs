@@ -7,7 +7,7 @@ use std::{
 };
 
 use attache_kernel::{
-    definition::{
+    agent::definition::{
         Definition, Dialect, Format, ModelSelector, Scope, Severity, ToolAccess,
         markdown::to_markdown,
         reading::{Source, read},

@@ -11,16 +11,18 @@ use std::{
 };
 
 use attache_kernel::{
-    definition::{Definition, Trust},
+    agent::{
+        definition::{Definition, Trust},
+        registry::{Inventory, Record},
+    },
     id::AgentName,
-    outcome::{RunResult, Status},
-    registry::{Inventory, Record},
+    rights::filter::ToolSet,
     run::{
         Run,
         assignment::{Assignment, Environment, Finish, SessionSource, SubAgentSource},
+        outcome::{RunResult, Status},
+        transcript::fold,
     },
-    tool_filter::ToolSet,
-    transcript::fold,
 };
 use attache_runtime::{
     executor::Patience,

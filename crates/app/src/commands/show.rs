@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use attache_kernel::{
+use attache_kernel::agent::{
     definition::{Definition, ToolAccess, Trust, markdown::to_markdown},
     registry::Record,
 };

@@ -1,6 +1,6 @@
 //! `attache suggest PROMPT`: which agents a prompt is for.
 
-use attache_kernel::{
+use attache_kernel::agent::{
     definition::Definition,
     registry::Status,
     suggest::{Suggestion, suggest},

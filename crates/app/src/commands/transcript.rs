@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use attache_kernel::{
+use attache_kernel::run::{
     event::Event,
     transcript::{Header, Line},
 };

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use attache_kernel::{
-    definition::Trust,
+    agent::{
+        definition::Trust,
+        registry::{Inventory, Record},
+    },
     path_text,
-    registry::{Inventory, Record},
 };
 use attache_runtime::{discovery::content_hash, trust::ContentHash};
 use clap::Args;

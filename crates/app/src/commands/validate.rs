@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use attache_kernel::{
-    definition::{Definition, Diagnostic, Dialect, Severity, reading::FileStatus},
+    agent::{
+        definition::{Definition, Diagnostic, Dialect, Severity, reading::FileStatus},
+        registry::{DiscoveryEvent, DiscoveryKind},
+    },
     path_text,
-    registry::{DiscoveryEvent, DiscoveryKind},
 };
 use attache_runtime::discovery::{Discovery, NamedFile, list_path, read_paths};
 use clap::Args;

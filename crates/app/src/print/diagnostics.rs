@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use attache_kernel::definition::{Diagnostic, Severity};
+use attache_kernel::agent::definition::{Diagnostic, Severity};
 
 use super::{
     harmless,
@@ -65,7 +65,7 @@ fn snippet(diagnostic: &Diagnostic, text: Option<&str>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use attache_kernel::definition::{Code, Position};
+    use attache_kernel::agent::definition::{Code, Position};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io::IsTerminal as _, time::Duration};
 
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
-use attache_kernel::event::activity::{EventType, SubagentActivityEvent};
+use attache_kernel::run::event::activity::{EventType, SubagentActivityEvent};
 use attache_runtime::events::Watching;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;

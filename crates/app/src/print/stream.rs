@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use attache_kernel::outcome::RunResult;
+use attache_kernel::run::outcome::RunResult;
 use attache_runtime::events::Watching;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -6,11 +6,13 @@
 use std::fmt::Write as _;
 
 use attache_kernel::{
-    event::{ApprovalDecision, Event, compaction::Compaction},
-    message::{AssistantPart, Message, ToolResult, UserPart},
-    outcome::{Ending, Outcome, Status},
-    transcript::{Entry, Header, Replay},
-    usage::Usage,
+    model::usage::Usage,
+    run::{
+        event::{ApprovalDecision, Event, compaction::Compaction},
+        message::{AssistantPart, Message, ToolResult, UserPart},
+        outcome::{Ending, Outcome, Status},
+        transcript::{Entry, Header, Replay},
+    },
 };
 use attache_runtime::transcripts::RunState;
 

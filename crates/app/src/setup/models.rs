@@ -1,11 +1,13 @@
 //! Models: what an agent runs on when it is run from here.
 
 use attache_kernel::{
-    definition::{Definition, PermissionMode},
-    model_catalogue::{self, Home},
-    model_choice::{
-        ChosenBy, ModelChoice, ModelQuestion, ModelRef, ModelRefused, OVERRIDE_VARIABLES, Planning,
-        Reached, alias, choose,
+    agent::definition::{Definition, PermissionMode},
+    model::{
+        catalogue::{self, Home},
+        choice::{
+            ChosenBy, ModelChoice, ModelQuestion, ModelRef, ModelRefused, OVERRIDE_VARIABLES,
+            Planning, Reached, alias, choose,
+        },
     },
 };
 use attache_runtime::model::wire;
@@ -15,7 +17,7 @@ use crate::{failure::Failure, print};
 
 /// What an agent asks of its model and the model cannot do, in words.
 pub(crate) fn unheeded(definition: &Definition, model: &str) -> Option<String> {
-    let thinking = model_catalogue::find(model).map(|known| known.thinking);
+    let thinking = catalogue::find(model).map(|known| known.thinking);
     let fields = wire::unheeded(&definition.model_config, thinking);
     let verb = if fields.len() > 1 { "are" } else { "is" };
     let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();

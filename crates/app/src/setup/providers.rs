@@ -3,7 +3,7 @@
 //! Those built in, changed and joined by those of the settings. A key is looked for in the environment
 //! and then among those that were stored; it is never taken from anywhere else.
 
-use attache_kernel::model_choice::Reached;
+use attache_kernel::model::choice::Reached;
 use attache_runtime::{
     credentials::{KeyLookup, Origin},
     model::{

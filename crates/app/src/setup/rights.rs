@@ -1,9 +1,11 @@
 //! Rights: what an agent may call when it is run from here.
 
 use attache_kernel::{
-    definition::{Definition, ToolAccess, Trust},
-    tool_filter::{Delegation, FilterRequest, Filtered, Schedule, ToolSet, filter},
-    tool_name::{BuiltinTool, ToolName, ToolPattern},
+    agent::definition::{Definition, ToolAccess, Trust},
+    rights::{
+        filter::{Delegation, FilterRequest, Filtered, Schedule, ToolSet, filter},
+        tool_name::{BuiltinTool, ToolName, ToolPattern},
+    },
 };
 
 use super::Setup;

@@ -2,7 +2,9 @@
 
 use std::{fs, path::Path};
 
-use attache_kernel::{definition::Code, model_catalogue::Home, tool_name::BuiltinTool};
+use attache_kernel::{
+    agent::definition::Code, model::catalogue::Home, rights::tool_name::BuiltinTool,
+};
 
 fn document(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -52,7 +54,7 @@ fn default_models_and_short_names_are_documented() {
 #[test]
 fn every_key_the_parser_knows_is_documented() {
     let text = document("docs/formats/definition.md");
-    let source = document("crates/kernel/src/definition/keys.rs");
+    let source = document("crates/kernel/src/agent/definition/keys.rs");
     let folded: String = text
         .chars()
         .filter(|letter| *letter != '_' && *letter != '-')

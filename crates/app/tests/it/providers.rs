@@ -9,7 +9,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use attache_kernel::usage::Usage;
+use attache_kernel::model::usage::Usage;
 use attache_testkit::{
     project::{Ran, TestProject},
     scripted_server::{Answer, Gate, Request, ScriptedServer, Turn, WireApi, text, tool_call},

@@ -124,9 +124,9 @@ fn no_test_is_left_out() {
 #[test]
 fn public_types_are_send_and_sync() {
     fn check<T: Send + Sync>() {}
-    check::<attache_kernel::definition::Definition>();
-    check::<attache_kernel::registry::Inventory>();
-    check::<attache_kernel::tool_filter::ToolSet>();
+    check::<attache_kernel::agent::definition::Definition>();
+    check::<attache_kernel::agent::registry::Inventory>();
+    check::<attache_kernel::rights::filter::ToolSet>();
     check::<attache_runtime::credentials::Credentials>();
     check::<attache_runtime::discovery::Discovery>();
     check::<attache_runtime::transcripts::Journal>();

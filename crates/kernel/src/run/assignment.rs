@@ -9,12 +9,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    definition::Definition,
+    agent::definition::Definition,
     id::{AgentName, RunId, SessionId},
-    outcome::{ModelUsed, ResultOf},
-    run::{fork::Fork, retry::Stage},
-    tool_filter::{ToolSet, Verdict, WithheldTool},
-    tool_name::ToolName,
+    rights::{
+        filter::{ToolSet, Verdict, WithheldTool},
+        tool_name::ToolName,
+    },
+    run::{
+        fork::Fork,
+        outcome::{ModelUsed, ResultOf},
+        retry::Stage,
+    },
 };
 
 /// Which agent does what, as whom, with which model and which tools.

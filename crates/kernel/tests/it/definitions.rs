@@ -8,7 +8,7 @@ use std::{
 };
 
 use attache_kernel::{
-    definition::{
+    agent::definition::{
         Definition, Dialect, Format, RunConfig, Scope, ToolAccess,
         markdown::to_markdown,
         reading::{Reading, Rules, Source, read},

@@ -4,27 +4,28 @@
 use std::{sync::Arc, time::Duration};
 
 use attache_kernel::{
-    definition::{Definition, RunConfig},
-    event::{
-        ApprovalDecision, Event, Origin, StopReason,
-        activity::{EventType, SubagentActivityEvent},
-        compaction::Compaction,
-    },
+    agent::definition::{Definition, RunConfig},
     id::{AgentName, RunId, SessionId, ToolCallId},
-    message::{Artifact, AssistantPart, Message, ToolCall},
-    model_choice::ChosenBy,
-    outcome::{Descendants, ModelUsed, RunResult, Status, Surroundings},
+    model::{choice::ChosenBy, usage::Usage},
+    rights::{
+        filter::WithheldTool,
+        tool_name::{BuiltinTool, ToolName},
+    },
     run::{
         ModelFailure, Reply, Run, Stage, Step, ToolOutput,
         assignment::{
             Assignment, CallGuard, Effect, Environment, Finish, ModelLimits, RunRequest,
             SessionSource, SubAgentSource, ToolSpec,
         },
+        event::{
+            ApprovalDecision, Event, Origin, StopReason,
+            activity::{EventType, SubagentActivityEvent},
+            compaction::Compaction,
+        },
+        message::{Artifact, AssistantPart, Message, ToolCall},
+        outcome::{Descendants, ModelUsed, RunResult, Status, Surroundings},
+        transcript::{Entry, Header, Line, Replay, fold},
     },
-    tool_filter::WithheldTool,
-    tool_name::{BuiltinTool, ToolName},
-    transcript::{Entry, Header, Line, Replay, fold},
-    usage::Usage,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};

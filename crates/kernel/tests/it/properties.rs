@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use attache_kernel::definition::{
+use attache_kernel::agent::definition::{
     Dialect, Format, RunConfig, Scope, Severity,
     markdown::to_markdown,
     reading::{FileStatus, Reading, Rules, Source, read},

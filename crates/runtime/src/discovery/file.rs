@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use attache_kernel::definition::{Code, Diagnostic, Position};
+use attache_kernel::agent::definition::{Code, Diagnostic, Position};
 
 use crate::trust::ContentHash;
 

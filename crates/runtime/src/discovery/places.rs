@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use attache_kernel::definition::{Dialect, Format, Scope};
+use attache_kernel::agent::definition::{Dialect, Format, Scope};
 
 /// Where to look.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use attache_kernel::{
+use attache_kernel::agent::{
     definition::Format,
     registry::{DiscoveryEvent, DiscoveryKind},
 };

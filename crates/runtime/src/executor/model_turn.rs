@@ -7,8 +7,8 @@ use std::{
 };
 
 use attache_kernel::{
+    model::usage::Usage,
     run::{ModelFailure, ModelRequest, Reply, Stage},
-    usage::Usage,
 };
 
 use super::{Driver, Interruption, recorder::Piece};

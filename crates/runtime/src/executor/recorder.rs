@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use attache_kernel::{event::Event, run::Run, transcript::Entry};
+use attache_kernel::run::{Run, event::Event, transcript::Entry};
 use jiff::Timestamp;
 
 use crate::{

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use attache_kernel::{
-    message::Artifact,
-    run::{PendingCall, ToolOutput as Answer, assignment::Effect},
+use attache_kernel::run::{
+    PendingCall, ToolOutput as Answer, assignment::Effect, message::Artifact,
 };
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use attache_kernel::transcript::Entry;
+use attache_kernel::run::transcript::Entry;
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 

@@ -23,12 +23,14 @@ mod words;
 use std::future;
 
 use attache_kernel::{
-    event::StopReason,
     id::ToolCallId,
-    message::{AssistantPart, ToolCall},
-    run::Reply,
-    tool_name::BuiltinTool,
-    usage::Usage,
+    model::usage::Usage,
+    rights::tool_name::BuiltinTool,
+    run::{
+        Reply,
+        event::StopReason,
+        message::{AssistantPart, ToolCall},
+    },
 };
 use serde_json::{Value, json};
 

@@ -18,8 +18,8 @@ use std::{
 };
 
 use attache_kernel::{
-    definition::ModelConfig,
-    price::Price,
+    agent::definition::ModelConfig,
+    model::price::Price,
     run::{ModelFailure, ModelRequest, Reply, Stage, assignment::ToolSpec},
 };
 use jiff::Timestamp;

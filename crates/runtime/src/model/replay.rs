@@ -8,11 +8,11 @@ mod departure;
 
 use std::{fs, future, path::Path, sync::Arc};
 
-use attache_kernel::{
+use attache_kernel::run::{
+    ModelFailure, Reply,
     conversation::Conversation,
     event::Event,
     message::{AssistantPart, Message},
-    run::{ModelFailure, Reply},
     transcript::{FoldError, Header, Line, LineError, Replay},
 };
 

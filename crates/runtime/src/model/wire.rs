@@ -14,14 +14,13 @@ mod responses;
 mod thinking;
 
 use attache_kernel::{
-    event::StopReason,
-    message::AssistantPart,
-    model_catalogue::Thinking,
+    model::{catalogue::Thinking, usage::Usage},
     run::{
         ModelRequest,
         assignment::{Assignment, ToolSpec},
+        event::StopReason,
+        message::AssistantPart,
     },
-    usage::Usage,
 };
 
 use serde_json::{Value, json};

@@ -6,8 +6,8 @@
 
 use std::{path::Path, sync::Arc};
 
-use attache_kernel::{
-    tool_filter::{Refusal, ToolSet, Verdict},
+use attache_kernel::rights::{
+    filter::{Refusal, ToolSet, Verdict},
     tool_name::{BuiltinTool, ToolName},
 };
 

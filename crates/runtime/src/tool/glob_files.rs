@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use attache_kernel::tool_name::BuiltinTool;
+use attache_kernel::rights::tool_name::BuiltinTool;
 use ignore::{DirEntry, WalkState};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

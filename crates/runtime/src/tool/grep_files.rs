@@ -11,7 +11,7 @@ mod search;
 
 use std::sync::Arc;
 
-use attache_kernel::tool_name::BuiltinTool;
+use attache_kernel::rights::tool_name::BuiltinTool;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 

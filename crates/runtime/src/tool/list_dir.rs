@@ -5,7 +5,7 @@
 
 mod tree;
 
-use attache_kernel::tool_name::BuiltinTool;
+use attache_kernel::rights::tool_name::BuiltinTool;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -11,7 +11,7 @@ use std::{
     io::{self, Cursor, Read, Seek},
 };
 
-use attache_kernel::tool_name::BuiltinTool;
+use attache_kernel::rights::tool_name::BuiltinTool;
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;

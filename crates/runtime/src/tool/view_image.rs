@@ -10,7 +10,7 @@ use std::{
     io::{self, Read as _, Seek as _},
 };
 
-use attache_kernel::{message::Image, tool_name::BuiltinTool};
+use attache_kernel::{rights::tool_name::BuiltinTool, run::message::Image};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 

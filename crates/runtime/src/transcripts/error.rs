@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use attache_kernel::transcript::FORMAT;
+use attache_kernel::run::transcript::FORMAT;
 use rustix::io::Errno;
 
 use super::lock;

@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use attache_kernel::transcript::{Entry, Header};
+use attache_kernel::run::transcript::{Entry, Header};
 use serde::Serialize;
 
 use super::{Durability, Options, TranscriptError, ends_a_turn, names};
@@ -186,7 +186,7 @@ fn write_whole(mut file: &File, line: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use attache_kernel::transcript::Line;
+    use attache_kernel::run::transcript::Line;
 
     use super::*;
 

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use attache_kernel::transcript::{Entry, FORMAT, Header, Line, LineError};
+use attache_kernel::run::transcript::{Entry, FORMAT, Header, Line, LineError};
 use memchr::memchr;
 
 use super::{RunState, Transcript, TranscriptError};

@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
-use attache_kernel::transcript::Line;
+use attache_kernel::run::transcript::Line;
 use memchr::memmem::Finder;
 use serde_json::{Map, Value};
 

@@ -11,10 +11,12 @@ use std::{
 };
 
 use attache_kernel::{
-    event::spent::{Spent, SpentLine},
     id::{AgentName, RunId},
-    outcome::ModelUsed,
-    transcript::FORMAT,
+    run::{
+        event::spent::{Spent, SpentLine},
+        outcome::ModelUsed,
+        transcript::FORMAT,
+    },
 };
 use jiff::Timestamp;
 use memchr::{memchr, memmem::Finder};

@@ -3,10 +3,12 @@
 use std::{fs::File, io, os::unix::fs::FileExt as _, path::PathBuf};
 
 use attache_kernel::{
-    event::Event,
     id::{AgentName, RunId, SessionId},
-    outcome::{ModelUsed, Status},
-    transcript::FORMAT,
+    run::{
+        event::Event,
+        outcome::{ModelUsed, Status},
+        transcript::FORMAT,
+    },
 };
 use memchr::{memchr, memrchr};
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use attache_kernel::{
+use attache_kernel::agent::{
     definition::{Code, Dialect, Scope, Severity, Trust, reading::Rules},
     registry::{Appraisal, DiscoveryKind, Inventory, Status},
 };

@@ -7,20 +7,20 @@ use std::{
 };
 
 use attache_kernel::{
-    definition::{Definition, OutputConfig},
-    event::Event,
+    agent::definition::{Definition, OutputConfig},
     id::{AgentName, RunId, SessionId},
-    model_choice::ChosenBy,
-    outcome::{ModelUsed, Outcome},
+    model::choice::ChosenBy,
+    rights::tool_name::ToolName,
     run::{
         Run, Step, ToolOutput,
         assignment::{
             Assignment, CallGuard, Environment, Finish, ModelLimits, RunRequest, SessionSource,
             SharedGuard,
         },
+        event::Event,
+        outcome::{ModelUsed, Outcome},
+        transcript::{Entry, Header, Line},
     },
-    tool_name::ToolName,
-    transcript::{Entry, Header, Line},
 };
 use attache_runtime::{
     artifacts::Artifacts,

@@ -13,22 +13,24 @@ use std::{
 };
 
 use attache_kernel::{
-    definition::Definition,
-    event::{Event, activity::EventType},
+    agent::definition::Definition,
     id::{AgentName, RunId, SessionId},
-    message::Image,
-    model_choice::ChosenBy,
-    outcome::{ModelUsed, Outcome, RecoveredFrom, Status},
+    model::choice::ChosenBy,
+    rights::{
+        filter::ToolSet,
+        tool_name::{BuiltinTool, ToolName},
+    },
     run::{
         Run,
         assignment::{
             Assignment, Effect, Environment, Finish, ModelLimits, RunRequest, SessionSource,
             SubAgentSource, ToolSpec,
         },
+        event::{Event, activity::EventType},
+        message::Image,
+        outcome::{ModelUsed, Outcome, RecoveredFrom, Status},
+        transcript::{Entry, Header, Line, fold},
     },
-    tool_filter::ToolSet,
-    tool_name::{BuiltinTool, ToolName},
-    transcript::{Entry, Header, Line, fold},
 };
 use attache_runtime::{
     artifacts::Artifacts,

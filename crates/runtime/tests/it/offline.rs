@@ -5,10 +5,10 @@ mod outputs;
 
 use std::path::{Path, PathBuf};
 
-use attache_kernel::{
+use attache_kernel::run::{
+    assignment::Finish,
     message::Message,
     outcome::{RecoveredFrom, Status},
-    run::assignment::Finish,
 };
 use attache_runtime::model::offline::OfflineModel;
 use proptest::prelude::*;
@@ -68,17 +68,17 @@ fn section<'r>(report: &'r str, heading: &str) -> &'r str {
 #[test]
 fn it_finds_what_is_asked_for_in_this_repository() {
     let report = asked(&repository(), "where is the tool filter implemented and what calls it?");
-    let filter = place("crates/kernel/src/tool_filter.rs", "pub fn filter(");
+    let filter = place("crates/kernel/src/rights/filter.rs", "pub fn filter(");
     let (first, _) = report.split_once('\n').unwrap();
-    assert!(first.contains("`tool_filter`") && first.contains("tool_filter.rs"), "{first}");
+    assert!(first.contains("`filter`") && first.contains("rights/filter.rs"), "{first}");
     let places = section(&report, "Where");
     assert!(places.contains(&filter), "{places}");
     assert!(
         places.contains("pub fn filter(request: &FilterRequest<'_>) -> Filtered {"),
         "{places}"
     );
-    assert!(report.contains("crates/kernel/src/tool_filter/tool_set.rs"), "{report}");
-    assert!(report.contains("crates/kernel/src/tool_filter/withheld.rs"), "{report}");
+    assert!(report.contains("crates/kernel/src/rights/filter/tool_set.rs"), "{report}");
+    assert!(report.contains("crates/kernel/src/rights/filter/withheld.rs"), "{report}");
     let uses = section(&report, "Used by");
     assert!(uses.contains("crates/app/src/setup/rights.rs:"), "{uses}");
     assert!(uses.contains("filter(&FilterRequest {"), "{uses}");
@@ -87,8 +87,11 @@ fn it_finds_what_is_asked_for_in_this_repository() {
 #[test]
 fn it_finds_how_something_is_done() {
     let report = asked(&repository(), "how are transcripts folded into a run?");
-    let fold = place("crates/kernel/src/transcript.rs", "pub fn fold(");
-    assert!(report.lines().next().unwrap().contains("crates/kernel/src/transcript.rs"), "{report}");
+    let fold = place("crates/kernel/src/run/transcript.rs", "pub fn fold(");
+    assert!(
+        report.lines().next().unwrap().contains("crates/kernel/src/run/transcript.rs"),
+        "{report}"
+    );
     assert!(section(&report, "Where").contains(&fold), "{report}");
 }
 

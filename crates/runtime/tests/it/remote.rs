@@ -10,22 +10,20 @@ mod requests;
 use std::{sync::Arc, time::Duration};
 
 use attache_kernel::{
-    definition::Definition,
-    event::activity::{EventType, SubagentActivityEvent},
+    agent::definition::Definition,
     id::{AgentName, RunId, SessionId},
-    message::Message,
-    model_choice::ChosenBy,
-    outcome::{ModelUsed, RunResult},
-    price::Price,
+    model::{choice::ChosenBy, price::Price},
+    rights::{filter::ToolSet, tool_name::BuiltinTool},
     run::{
         ModelFailure, ModelRequest, Reply, Run,
         assignment::{
             Assignment, Effect, Environment, Finish, ModelLimits, SessionSource, ToolSpec,
         },
+        event::activity::{EventType, SubagentActivityEvent},
+        message::Message,
+        outcome::{ModelUsed, RunResult},
+        transcript::fold,
     },
-    tool_filter::ToolSet,
-    tool_name::BuiltinTool,
-    transcript::fold,
 };
 use attache_runtime::{
     events::Watching,

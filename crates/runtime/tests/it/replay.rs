@@ -3,10 +3,12 @@
 use std::{path::Path, sync::Arc};
 
 use attache_kernel::{
-    message::Message,
-    outcome::{RecoveredFrom, Status},
-    run::ModelFailure,
-    usage::Usage,
+    model::usage::Usage,
+    run::{
+        ModelFailure,
+        message::Message,
+        outcome::{RecoveredFrom, Status},
+    },
 };
 use attache_runtime::model::replay::{ReplayError, ReplayModel};
 use attache_testkit::scripted_model::{

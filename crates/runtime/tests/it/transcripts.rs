@@ -14,10 +14,12 @@ use std::{
 };
 
 use attache_kernel::{
-    event::Event,
     id::{RunId, SessionId, ToolCallId},
-    message::{AssistantPart, Message, ToolCall, ToolResult},
-    transcript::{Entry, Header, Line, fold},
+    run::{
+        event::Event,
+        message::{AssistantPart, Message, ToolCall, ToolResult},
+        transcript::{Entry, Header, Line, fold},
+    },
 };
 use attache_runtime::{
     journal::{DiskQueue, Journal as _, LocalJournal},

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use attache_kernel::definition::reading::Rules;
+use attache_kernel::agent::definition::reading::Rules;
 use attache_runtime::{
     discovery::{Discovery, watch::Watch},
     trust::TrustStore,

@@ -1,6 +1,6 @@
 //! A turn as Anthropic's Messages API streams it; its end is `message_stop`.
 
-use attache_kernel::event::StopReason;
+use attache_kernel::run::event::StopReason;
 use serde_json::{Value, json};
 
 use super::{

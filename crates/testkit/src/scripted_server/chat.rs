@@ -2,7 +2,7 @@
 //!
 //! Thoughts come as `reasoning_content`, as compatible servers send them, their signatures in `reasoning_details`.
 
-use attache_kernel::event::StopReason;
+use attache_kernel::run::event::StopReason;
 use serde_json::{Value, json};
 
 use super::{

@@ -3,7 +3,7 @@
 //! Calls come whole. One whose arguments are no JSON is not sent: Gemini says `MALFORMED_FUNCTION_CALL` instead.
 //! The signature of a thought stands on the first call after it; without a call, on the last part.
 
-use attache_kernel::event::StopReason;
+use attache_kernel::run::event::StopReason;
 use serde_json::{Value, json};
 
 use super::{

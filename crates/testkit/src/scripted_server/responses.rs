@@ -1,6 +1,6 @@
 //! A turn as OpenAI's Responses API streams it; its end is `response.completed`, or `response.incomplete`.
 
-use attache_kernel::event::StopReason;
+use attache_kernel::run::event::StopReason;
 use serde_json::{Value, json};
 
 use super::{

@@ -1,6 +1,6 @@
 //! A turn of a model, to be written in any of the four wire APIs.
 
-use attache_kernel::{event::StopReason, usage::Usage};
+use attache_kernel::{model::usage::Usage, run::event::StopReason};
 use serde_json::{Value, json};
 
 use super::{answer::Answer, anthropic, chat, gemini, responses};

@@ -1,6 +1,6 @@
 //! The ready-made turns: each is a stream of its API, whole and in order.
 
-use attache_kernel::{event::StopReason, usage::Usage};
+use attache_kernel::{model::usage::Usage, run::event::StopReason};
 use attache_testkit::scripted_server::{ScriptedServer, Turn, WireApi, text, tool_call};
 use serde_json::{Value, json};
 

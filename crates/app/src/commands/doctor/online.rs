@@ -6,14 +6,14 @@ use std::{
 };
 
 use attache_kernel::{
-    conversation::Conversation,
-    definition::{Definition, Trust},
+    agent::definition::{Definition, Trust},
     id::AgentName,
-    message::Message,
-    model_choice::{ChosenBy, ModelChoice},
+    model::choice::{ChosenBy, ModelChoice},
     run::{
         ModelFailure, ModelRequest,
         assignment::{Assignment, Environment, Finish, SessionSource},
+        conversation::Conversation,
+        message::Message,
     },
 };
 use attache_runtime::{

@@ -1,7 +1,7 @@
 //! Typed inputs from `--input KEY=VALUE`, checked before anything starts.
 
 use attache_kernel::{
-    definition::{InputConfig, InputType},
+    agent::definition::{InputConfig, InputType},
     id::nearest,
 };
 use serde_json::{Map, Value};

@@ -3,7 +3,7 @@
 //! A run from the command line is the root of its tree, so what the settings allow a tree it may use
 //! up, less what the session has spent before.
 
-use attache_kernel::{definition::Definition, id::SessionId};
+use attache_kernel::{agent::definition::Definition, id::SessionId};
 use attache_runtime::runtime::Runtime;
 
 use super::RunArgs;

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use attache_kernel::usage::{Cost, Usage};
+use attache_kernel::model::usage::{Cost, Usage};
 use attache_runtime::transcripts::{RunSpending, TurnSpending};
 use jiff::{civil::Date, tz::TimeZone};
 use serde::Serialize;

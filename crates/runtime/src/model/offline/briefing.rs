@@ -5,9 +5,11 @@
 use std::sync::Arc;
 
 use attache_kernel::{
-    message::{Message, ToolCall, ToolResult, UserPart},
-    run::assignment::ToolSpec,
-    tool_name::{BuiltinTool, ToolName},
+    rights::tool_name::{BuiltinTool, ToolName},
+    run::{
+        assignment::ToolSpec,
+        message::{Message, ToolCall, ToolResult, UserPart},
+    },
 };
 use serde_json::Value;
 

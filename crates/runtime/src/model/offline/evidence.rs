@@ -7,7 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use attache_kernel::tool_name::BuiltinTool;
+use attache_kernel::rights::tool_name::BuiltinTool;
 use serde_json::Value;
 
 use super::{

@@ -1,6 +1,6 @@
 //! The overview: what a project is, by its tree, its README and its manifests.
 
-use attache_kernel::tool_name::BuiltinTool;
+use attache_kernel::rights::tool_name::BuiltinTool;
 use serde_json::json;
 
 use super::{

@@ -3,7 +3,7 @@
 //! First a survey of all things looked for at once, then a close look at the likeliest files, then the
 //! places themselves and who uses them. Nothing to look at means that the report is due.
 
-use attache_kernel::tool_name::BuiltinTool;
+use attache_kernel::rights::tool_name::BuiltinTool;
 use serde_json::json;
 
 use super::{

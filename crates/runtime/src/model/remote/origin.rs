@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use attache_kernel::{
+use attache_kernel::run::{
     conversation::Conversation,
     message::{AssistantPart, Message},
 };
@@ -79,7 +79,7 @@ fn data_of(part: &mut AssistantPart) -> Option<&mut Value> {
 
 #[cfg(test)]
 mod tests {
-    use attache_kernel::{id::ToolCallId, message::ToolCall};
+    use attache_kernel::{id::ToolCallId, run::message::ToolCall};
     use serde_json::json;
 
     use super::*;

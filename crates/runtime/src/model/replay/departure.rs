@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use attache_kernel::message::{Message, ToolResult};
+use attache_kernel::run::message::{Message, ToolResult};
 use serde_json::Value;
 
 /// So many letters of a message are shown on either side of a difference.

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use attache_kernel::message::ToolCall;
+use attache_kernel::run::message::ToolCall;
 use serde::Serialize;
 use serde_json::value::RawValue;
 

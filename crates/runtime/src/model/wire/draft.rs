@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use attache_kernel::{
     id::ToolCallId,
-    message::{AssistantPart, ToolCall},
+    run::message::{AssistantPart, ToolCall},
 };
 use serde_json::{Map, Value};
 

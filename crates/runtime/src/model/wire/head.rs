@@ -3,7 +3,7 @@
 //! An agent's parameters change a request; they never take the place of the conversation, the tools or
 //! the model.
 
-use attache_kernel::definition::ModelConfig;
+use attache_kernel::agent::definition::ModelConfig;
 use serde::Serialize;
 use serde_json::{Map, Value};
 

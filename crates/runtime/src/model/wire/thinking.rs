@@ -3,7 +3,7 @@
 //! An agent says it as an effort or as a number of tokens; each model understands one of the two. What
 //! was not written is not sent.
 
-use attache_kernel::{definition::ModelConfig, model_catalogue::Thinking};
+use attache_kernel::{agent::definition::ModelConfig, model::catalogue::Thinking};
 
 /// What an agent asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

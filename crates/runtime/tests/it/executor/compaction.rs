@@ -3,9 +3,11 @@
 use std::sync::atomic::AtomicBool;
 
 use attache_kernel::{
-    message::{AssistantPart, Message, ToolResult, UserPart},
-    run::ModelFailure,
-    usage::Usage,
+    model::usage::Usage,
+    run::{
+        ModelFailure,
+        message::{AssistantPart, Message, ToolResult, UserPart},
+    },
 };
 use attache_runtime::model::{Chunks, ModelCall, ModelFuture};
 use attache_testkit::scripted_model::{Turn, fails};

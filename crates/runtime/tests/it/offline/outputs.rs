@@ -1,6 +1,6 @@
 //! Reports in the shape of an output schema: the kernel's own check accepts them.
 
-use attache_kernel::outcome::Status;
+use attache_kernel::run::outcome::Status;
 use attache_runtime::model::offline::OfflineModel;
 use serde_json::{Value, json};
 

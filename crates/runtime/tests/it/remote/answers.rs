@@ -3,11 +3,15 @@
 use std::time::{Duration, Instant};
 
 use attache_kernel::{
-    event::StopReason,
-    message::{AssistantPart, text_of},
-    price::Price,
-    run::{ModelFailure, Reply, Stage},
-    usage::{ServerToolUse, Usage},
+    model::{
+        price::Price,
+        usage::{ServerToolUse, Usage},
+    },
+    run::{
+        ModelFailure, Reply, Stage,
+        event::StopReason,
+        message::{AssistantPart, text_of},
+    },
 };
 use attache_runtime::model::wire::Traits;
 use attache_testkit::scripted_server::{
@@ -832,7 +836,7 @@ async fn what_follows_the_end_of_a_gemini_answer_is_no_fault() {
         let lab = super::Lab::new(Api::Gemini);
         lab.server.answer(Api::Gemini.answer(&super::completes()).chunk(after));
         let done = lab.run().await;
-        assert_eq!(done.result.status, attache_kernel::outcome::Status::Goal, "{after}");
+        assert_eq!(done.result.status, attache_kernel::run::outcome::Status::Goal, "{after}");
         assert_eq!(lab.server.requests().len(), 1, "{after}");
     }
 }

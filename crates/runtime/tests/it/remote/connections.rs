@@ -1,6 +1,6 @@
 //! Connections are kept from turn to turn, and shared by all runs of a process.
 
-use attache_kernel::{id::RunId, outcome::Status};
+use attache_kernel::{id::RunId, run::outcome::Status};
 use attache_testkit::scripted_server::{Gate, ScriptedServer, WireApi as Api};
 use futures_util::future::join_all;
 

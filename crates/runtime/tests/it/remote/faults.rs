@@ -9,13 +9,15 @@ use std::{
 };
 
 use attache_kernel::{
-    event::{
-        StopReason,
-        activity::{EventType, SubagentActivityEvent},
+    model::usage::Usage,
+    run::{
+        assignment::ModelLimits,
+        event::{
+            StopReason,
+            activity::{EventType, SubagentActivityEvent},
+        },
+        outcome::Status,
     },
-    outcome::Status,
-    run::assignment::ModelLimits,
-    usage::Usage,
 };
 use attache_runtime::{model::wire::Traits, runtime::Start};
 use attache_testkit::scripted_server::{Answer, Gate, ScriptedServer, Turn, WireApi as Api, text};
@@ -29,7 +31,7 @@ use super::{Finished, HALF, Lab, begun, completes, described, everywhere, model_
 /// Long enough for a busy machine, short enough to be waited for.
 const STALL: Duration = Duration::from_secs(1);
 
-fn definition(start: &mut Start) -> &mut attache_kernel::definition::Definition {
+fn definition(start: &mut Start) -> &mut attache_kernel::agent::definition::Definition {
     Arc::make_mut(&mut start.assignment.definition)
 }
 

@@ -1,13 +1,11 @@
 //! The prefix of a request stays the same, byte for byte, from turn to turn and from parent to fork:
 //! that is what providers' caches go by.
 
-use attache_kernel::{
+use attache_kernel::run::{
+    Run, Step,
+    assignment::{Assignment, RunRequest},
+    fork::Fork,
     outcome::Status,
-    run::{
-        Run, Step,
-        assignment::{Assignment, RunRequest},
-        fork::Fork,
-    },
 };
 use attache_runtime::model::{Chunk, Model as _, ModelCall, wire::Traits};
 use attache_testkit::scripted_server::{Request, ScriptedServer, Turn, WireApi as Api, text};

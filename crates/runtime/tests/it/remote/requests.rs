@@ -3,10 +3,10 @@
 use std::{path::Path, sync::Arc};
 
 use attache_kernel::{
-    definition::ModelConfig,
+    agent::definition::ModelConfig,
     id::ToolCallId,
-    message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
-    model_catalogue::Thinking,
+    model::catalogue::Thinking,
+    run::message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
 };
 use attache_runtime::model::{provider::ProviderDescription, wire::Traits};
 use attache_testkit::{

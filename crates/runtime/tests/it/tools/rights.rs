@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use attache_kernel::{
-    definition::{Definition, ToolAccess, Trust},
+    agent::definition::{Definition, ToolAccess, Trust},
     id::AgentName,
-    tool_filter::{Delegation, FilterRequest, Schedule, ToolSet, filter},
+    rights::filter::{Delegation, FilterRequest, Schedule, ToolSet, filter},
 };
 use attache_runtime::tool::FileGuard;
 use serde_json::json;

@@ -5,9 +5,11 @@
 //! Results come before whatever else the user says after them, in one message.
 
 use attache_kernel::{
-    message::{AssistantPart, Image, Message, ToolResult, UserPart},
-    model_catalogue::Thinking,
-    run::assignment::ToolSpec,
+    model::catalogue::Thinking,
+    run::{
+        assignment::ToolSpec,
+        message::{AssistantPart, Image, Message, ToolResult, UserPart},
+    },
 };
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! An answer of Anthropic's Messages. Its end is `message_stop`.
 
 use attache_kernel::{
-    event::StopReason,
-    usage::{ServerToolUse, Usage},
+    model::usage::{ServerToolUse, Usage},
+    run::event::StopReason,
 };
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};

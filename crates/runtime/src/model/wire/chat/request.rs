@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use attache_kernel::{
+use attache_kernel::run::{
+    assignment::ToolSpec,
     message::{AssistantPart, Image, Message, ToolCall, UserPart},
-    run::assignment::ToolSpec,
 };
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 //!
 //! Compatible servers differ: calls may come whole, without a number, or all under the same one.
 
-use attache_kernel::{event::StopReason, usage::Usage};
+use attache_kernel::{model::usage::Usage, run::event::StopReason};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 

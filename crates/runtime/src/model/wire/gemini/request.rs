@@ -4,9 +4,11 @@
 //! images among them stand beside them.
 
 use attache_kernel::{
-    message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
-    model_catalogue::Thinking,
-    run::assignment::ToolSpec,
+    model::catalogue::Thinking,
+    run::{
+        assignment::ToolSpec,
+        message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
+    },
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 //!
 //! Any event may have a `finishReason`, and the counts may come after it: there is no other mark.
 
-use attache_kernel::{event::StopReason, usage::Usage};
+use attache_kernel::{model::usage::Usage, run::event::StopReason};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 

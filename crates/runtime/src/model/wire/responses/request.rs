@@ -5,9 +5,11 @@
 use std::borrow::Cow;
 
 use attache_kernel::{
-    message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
-    model_catalogue::Thinking,
-    run::assignment::ToolSpec,
+    model::catalogue::Thinking,
+    run::{
+        assignment::ToolSpec,
+        message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
+    },
 };
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 //!
 //! Pieces are shown as they come; what counts is each item as it is when it is done.
 
-use attache_kernel::{event::StopReason, usage::Usage};
+use attache_kernel::{model::usage::Usage, run::event::StopReason};
 use serde::Deserialize;
 use serde_json::Value;
 

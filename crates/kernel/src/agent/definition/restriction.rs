@@ -1,0 +1,316 @@
+//! Restrictions: what each dialect calls "this agent may not", brought onto two lists of tools.
+//!
+//! Reading only ever narrows. What is not understood takes away whatever it may have restricted, with
+//! a warning; it never grants.
+
+use std::collections::HashSet;
+
+use super::{
+    Code, Diagnostic, Position,
+    dialect::Dialect,
+    fields::Fields,
+    keys::Key,
+    node::{Kind, Member, Scalar, Style},
+};
+use crate::rights::tool_name::{BuiltinTool, ToolName, ToolPattern};
+
+impl Fields {
+    /// Takes in a list of tools, whatever its key and shape.
+    pub(crate) fn take_tools(&mut self, key: Key, member: &Member) {
+        if let Kind::Map(members) = &member.value.kind {
+            self.take_tool_switches(key, members);
+            return;
+        }
+        if key == Key::DisallowedTools && self.lists_nothing_readable(member) {
+            return;
+        }
+        let entries = self.entries(member);
+        match key {
+            Key::DisallowedTools => {
+                let (words, places): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
+                self.definition.disallowed_tools.extend(words);
+                self.places.disallowed.extend(places);
+            }
+            Key::ToolsUnasked => self.take_unasked(member, &entries),
+            _ => {
+                if key == Key::ToolsSlip {
+                    self.push(
+                        Diagnostic::warning(
+                            Code::MisnamedKey,
+                            member.key_at,
+                            format!("`{}` is read as `tools`", member.key),
+                        )
+                        .with_hint("rename it to `tools`"),
+                    );
+                }
+                self.set_tools(entries);
+            }
+        }
+    }
+
+    /// `disabledFeatures`.
+    pub(crate) fn take_features(&mut self, member: &Member) {
+        if self.lists_nothing_readable(member) {
+            return;
+        }
+        for (word, at) in self.entries(member) {
+            if !self.definition.disabled_features.contains(&word) {
+                self.definition.disabled_features.push(word);
+                self.places.features.push(at);
+            }
+        }
+    }
+
+    /// Whether a list of what is taken away is no list at all. It cannot be told what the agent should
+    /// lose, so the agent must not run.
+    fn lists_nothing_readable(&mut self, member: &Member) -> bool {
+        let is_no_word = member.value.scalar().is_some_and(|scalar| {
+            let is_value = scalar.as_bool().is_some() || scalar.as_float().is_some();
+            scalar.style == Style::Plain && is_value
+        });
+        if is_no_word {
+            self.bad_type(member, "a list of tools");
+        }
+        is_no_word
+    }
+
+    /// `allowedTools` lists what its home lets run unasked. Whether the author meant a limit cannot be
+    /// known, so every other tool is taken away.
+    fn take_unasked(&mut self, member: &Member, entries: &[(String, Position)]) {
+        let patterns: Vec<ToolPattern> = entries
+            .iter()
+            .filter_map(|(word, _)| {
+                let name = word.split_once('(').map_or(word.as_str(), |(name, _)| name);
+                ToolPattern::parse(name).ok()
+            })
+            .collect();
+        let listed = |tool: BuiltinTool| {
+            patterns.iter().any(|pattern| pattern.covers(&ToolName::Builtin(tool)))
+        };
+        let others = BuiltinTool::ALL.iter().copied().filter(|tool| !listed(*tool));
+        self.taken.extend(others.map(|tool| tool.as_str().to_owned()));
+        let any_mcp = patterns.iter().any(|pattern| {
+            matches!(pattern, ToolPattern::McpServer(_) | ToolPattern::AnyMcp | ToolPattern::Any)
+                || matches!(pattern, ToolPattern::Exactly(tools)
+                    if tools.iter().any(|tool| matches!(tool, ToolName::Mcp { .. })))
+        });
+        if !any_mcp {
+            self.taken.push("mcp__*".to_owned());
+        }
+        self.push(
+            Diagnostic::warning(
+                Code::RestrictionApplied,
+                member.key_at,
+                format!("`{}` is read as a limit: every other tool is disallowed", member.key),
+            )
+            .with_hint("list what the agent may use in `tools`"),
+        );
+    }
+
+    /// A mapping of switches. In opencode what is not named stays on. Elsewhere a mapping grants what it
+    /// switches on and no more, unless all it does is to switch off.
+    fn take_tool_switches(&mut self, key: Key, members: &[Member]) {
+        let takes_away = key == Key::DisallowedTools;
+        let is_opencode = self.dialect() == Dialect::Opencode;
+        let mut on: Vec<(String, Position)> = Vec::new();
+        let mut off: Vec<(String, Position)> = Vec::new();
+        let mut seen = HashSet::new();
+        let mut only_off = !members.is_empty();
+        for switch in members {
+            let state = match switch.value.scalar() {
+                // A name with nothing behind it is an entry of a list.
+                Some(scalar) if scalar.is_null() && (takes_away || !is_opencode) => Some(true),
+                Some(scalar) => scalar.as_bool(),
+                None => None,
+            };
+            only_off &= state == Some(false);
+            if state.is_none() {
+                self.switch_not_understood(switch);
+            }
+            let word = switch.key.trim();
+            let granted = state == Some(!takes_away);
+            // A switch that stands twice grants only if it does so both times.
+            let first = seen.insert(word);
+            let side = if granted { &mut on } else { &mut off };
+            if first || !granted {
+                side.push((word.to_owned(), switch.key_at));
+            }
+        }
+        if !takes_away {
+            let is_all = |word: &str| word == "*" || word.eq_ignore_ascii_case("all");
+            let all_off = off.iter().any(|(word, _)| is_all(word));
+            off.retain(|(word, _)| !is_all(word));
+            if all_off || (!is_opencode && !only_off) {
+                self.set_tools(on);
+            }
+        }
+        let (words, places): (Vec<_>, Vec<_>) = off.into_iter().unzip();
+        self.definition.disallowed_tools.extend(words);
+        self.places.disallowed.extend(places);
+    }
+
+    fn switch_not_understood(&mut self, switch: &Member) {
+        let word = switch.key.trim();
+        let message = format!(
+            "the switch of `{word}` is neither on nor off; the agent does not get `{word}`"
+        );
+        self.push(
+            Diagnostic::warning(Code::RestrictionNotUnderstood, switch.value.at, message)
+                .with_hint("write true or false"),
+        );
+    }
+
+    /// `readonly`, `sandbox_mode`, `permission`.
+    pub(crate) fn take_restriction(&mut self, key: Key, member: &Member) {
+        match key {
+            Key::ReadOnly => {
+                let value = member.value.scalar().and_then(Scalar::as_bool);
+                match value {
+                    Some(true) => self.take_writers(member, "a read-only agent only reads"),
+                    Some(false) => {}
+                    None if member.value.is_null() => {}
+                    None => self.not_understood(member),
+                }
+            }
+            Key::SandboxMode => {
+                let word =
+                    member.value.scalar().map(|scalar| scalar.text.trim().to_ascii_lowercase());
+                match word.as_deref() {
+                    Some("read-only") => {
+                        self.take_writers(member, "a read-only sandbox only reads");
+                    }
+                    Some("workspace-write" | "danger-full-access" | "") => {}
+                    _ => self.not_understood(member),
+                }
+            }
+            _ => self.take_permission(member),
+        }
+    }
+
+    fn take_permission(&mut self, member: &Member) {
+        let Kind::Map(members) = &member.value.kind else {
+            match member.value.scalar().map(|scalar| scalar.text.as_str()) {
+                Some("allow" | "ask" | "") => {}
+                _ => self.not_understood(member),
+            }
+            return;
+        };
+        for permission in members {
+            match &permission.value.kind {
+                Kind::Scalar(scalar) => match scalar.text.to_ascii_lowercase().as_str() {
+                    "allow" | "ask" | "true" | "" => {}
+                    "deny" | "false" => self.deny_tool(permission),
+                    _ => self.not_understood(permission),
+                },
+                Kind::Map(rules) => self.take_permission_rules(permission, rules),
+                Kind::List(_) => self.not_understood(permission),
+            }
+        }
+    }
+
+    /// `bash: {"*": ask, "rm *": deny}`: the denied patterns are taken away, and the whole tool where
+    /// everything but a few patterns is denied, since that cannot be said with two lists.
+    fn take_permission_rules(&mut self, permission: &Member, rules: &[Member]) {
+        for rule in rules {
+            let action = rule.value.scalar().map(|scalar| scalar.text.to_ascii_lowercase());
+            match action.as_deref() {
+                Some("allow" | "ask") => {}
+                Some("deny") if rule.key == "*" || rule.key == "**" => self.deny_tool(permission),
+                Some("deny") if guards_nothing(&permission.key) => {}
+                Some("deny") if !names_tools(permitted_tool(&permission.key)) => {
+                    self.not_understood(permission);
+                }
+                Some("deny") => {
+                    let name = permitted_tool(&permission.key);
+                    self.taken.push(format!("{name}({})", rule.key));
+                }
+                _ => self.not_understood(rule),
+            }
+        }
+    }
+
+    fn deny_tool(&mut self, permission: &Member) {
+        match permission.key.as_str() {
+            "*" => self.taken.extend(BuiltinTool::ALL.iter().map(|tool| tool.as_str().to_owned())),
+            word if guards_nothing(word) => {}
+            word if !self.take_permitted(word) => self.not_understood(permission),
+            _ => {}
+        }
+    }
+
+    /// Takes away what a permission is about; false if no tool is.
+    fn take_permitted(&mut self, word: &str) -> bool {
+        match word {
+            // The one permission that covers every way to change a file.
+            "edit" => {
+                self.taken.extend(BuiltinTool::WRITERS.iter().map(|tool| tool.as_str().to_owned()));
+            }
+            word if names_tools(permitted_tool(word)) => {
+                self.taken.push(permitted_tool(word).to_owned());
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes away everything that changes files or runs commands.
+    pub(crate) fn take_writers(&mut self, member: &Member, why: &str) {
+        let tools = BuiltinTool::WRITERS.iter().chain(BuiltinTool::SHELL_FAMILY);
+        self.taken.extend(tools.map(|tool| tool.as_str().to_owned()));
+        self.push(Diagnostic::note(
+            Code::RestrictionApplied,
+            member.key_at,
+            format!("`{}`: {why}; tools that write or run commands are disallowed", member.key),
+        ));
+    }
+
+    /// Fails closed: the agent loses whatever the restriction may have been about.
+    pub(crate) fn not_understood(&mut self, member: &Member) {
+        if !self.take_permitted(&member.key) {
+            let tools = BuiltinTool::WRITERS.iter().chain(BuiltinTool::SHELL_FAMILY);
+            self.taken.extend(tools.map(|tool| tool.as_str().to_owned()));
+        }
+        self.push(
+            Diagnostic::warning(
+                Code::RestrictionNotUnderstood,
+                member.value.at,
+                format!(
+                    "the restriction `{}` is not understood; the agent loses what it may restrict",
+                    member.key
+                ),
+            )
+            .with_hint("say it with `tools` and `disallowedTools`"),
+        );
+    }
+}
+
+/// Whether the key of a permission means tools. One with wildcards that fits none of ours may be a
+/// command that slipped out of its place, unless it is written as tools of an MCP server are.
+fn names_tools(word: &str) -> bool {
+    ToolPattern::parse_denial(word).is_ok_and(|pattern| match &pattern {
+        ToolPattern::Like(shape) => {
+            let covers = |tool: &BuiltinTool| pattern.covers(&ToolName::Builtin(*tool));
+            shape.contains('_') || BuiltinTool::ALL.iter().any(covers)
+        }
+        ToolPattern::Any
+        | ToolPattern::Exactly(_)
+        | ToolPattern::McpServer(_)
+        | ToolPattern::AnyMcp => true,
+    })
+}
+
+/// Whether a permission of opencode is about something that no tool here can do.
+fn guards_nothing(word: &str) -> bool {
+    matches!(
+        word,
+        "external_directory" | "doom_loop" | "question" | "lsp" | "todoread" | "codesearch"
+    )
+}
+
+/// The tool an opencode permission is about.
+fn permitted_tool(word: &str) -> &str {
+    match word {
+        "bash" => "shell",
+        other => other,
+    }
+}

@@ -1,0 +1,10 @@
+//! Rights: what an agent may call.
+//!
+//! Invariant: rights only narrow. A tool set comes from the host or from another set by taking away.
+
+pub mod tool_name;
+
+pub mod command;
+pub mod rule;
+
+pub mod filter;

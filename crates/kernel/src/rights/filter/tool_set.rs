@@ -1,0 +1,222 @@
+//! A tool set: the tools an agent may use, each with everything that restricts it.
+//!
+//! A set comes from the host, or from another set by taking away; restrictions only add up. The same
+//! set decides what the model is offered and, by [`ToolSet::check`], whether each call may run.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde_json::Value;
+
+use crate::rights::{
+    rule::{Call, RealPath, ToolRule, Uncovered, uncovered},
+    tool_name::ToolName,
+};
+
+/// The tool by which an agent hands back its result. It is in no list and is never filtered.
+pub const COMPLETE_TASK: &str = "complete_task";
+
+/// The tools an agent may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSet {
+    grants: BTreeMap<ToolName, Vec<Constraint>>,
+}
+
+/// What restricts a tool; a call must satisfy all that its tool has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Constraint {
+    /// Only what these rules together cover.
+    Only(Vec<ToolRule>),
+    /// Nothing that this rule matches.
+    Never(ToolRule),
+}
+
+/// Whether a call may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// As far as rights go, it may.
+    Allowed,
+    /// It may not.
+    Refused(Refusal),
+}
+
+/// Why a call may not run, in words for the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The agent does not have the tool.
+    NotGranted {
+        /// The tool.
+        tool: ToolName,
+    },
+    /// The agent has the tool for other calls only.
+    NotCovered {
+        /// The tool.
+        tool: ToolName,
+        /// The rules that say for which calls.
+        rules: Vec<ToolRule>,
+        /// What they do not cover.
+        what: Uncovered,
+    },
+    /// A rule forbids it, or may do so.
+    Denied {
+        /// The tool.
+        tool: ToolName,
+        /// The rule.
+        rule: ToolRule,
+    },
+}
+
+impl ToolSet {
+    /// Everything the host offers: what a main agent has, and where every chain of agents begins.
+    pub fn of_host(tools: impl IntoIterator<Item = ToolName>) -> Self {
+        let grants = tools
+            .into_iter()
+            .filter(|tool| !is_complete_task(tool))
+            .map(|tool| (tool, Vec::new()))
+            .collect();
+        Self { grants }
+    }
+
+    /// Those of the tools that are kept, each with its restrictions and further ones.
+    pub(super) fn narrow(&self, keep: impl Fn(&ToolName) -> Option<Vec<Constraint>>) -> Self {
+        let mut grants = BTreeMap::new();
+        for (tool, inherited) in &self.grants {
+            let Some(further) = keep(tool) else { continue };
+            let mut constraints = inherited.clone();
+            for constraint in further {
+                if !constraints.contains(&constraint) {
+                    constraints.push(constraint);
+                }
+            }
+            grants.insert(tool.clone(), constraints);
+        }
+        Self { grants }
+    }
+
+    /// The tools, in the order they are listed everywhere.
+    pub fn names(&self) -> impl Iterator<Item = &ToolName> + Clone {
+        self.grants.keys()
+    }
+
+    /// Whether the agent has the tool, if only for some calls.
+    pub fn contains(&self, tool: &ToolName) -> bool {
+        self.grants.contains_key(tool)
+    }
+
+    /// Whether there is no tool in it.
+    pub fn is_empty(&self) -> bool {
+        self.grants.is_empty()
+    }
+
+    /// Whether a call with these arguments may run. To be asked before every call.
+    pub fn check(&self, tool: &ToolName, arguments: &Value) -> Verdict {
+        if is_complete_task(tool) {
+            return Verdict::Allowed;
+        }
+        let Some(constraints) = self.grants.get(tool) else {
+            return Verdict::Refused(Refusal::NotGranted { tool: tool.clone() });
+        };
+        if constraints.is_empty() {
+            return Verdict::Allowed;
+        }
+        let call = Call::new(tool, arguments);
+        constraints
+            .iter()
+            .find_map(|constraint| constraint.refuses(&call))
+            .map_or(Verdict::Allowed, Verdict::Refused)
+    }
+
+    /// Whether some files are withheld from a tool by their paths.
+    pub fn tells_files_apart(&self, tool: &ToolName) -> bool {
+        let constraints = self.grants.get(tool).map(Vec::as_slice).unwrap_or_default();
+        constraints.iter().any(|constraint| match constraint {
+            Constraint::Only(rules) => rules.iter().any(ToolRule::is_about_paths),
+            Constraint::Never(rule) => rule.is_about_paths(),
+        })
+    }
+
+    /// Whether a tool may have a file, by the path it really has.
+    ///
+    /// [`check`](Self::check) judges the path a call names; which files that comes to, through links
+    /// and below a directory, only the tool sees.
+    pub fn check_file(&self, tool: &ToolName, path: &RealPath) -> Verdict {
+        let Some(constraints) = self.grants.get(tool) else {
+            return Verdict::Refused(Refusal::NotGranted { tool: tool.clone() });
+        };
+        constraints
+            .iter()
+            .find_map(|constraint| constraint.refuses_file(tool, path))
+            .map_or(Verdict::Allowed, Verdict::Refused)
+    }
+}
+
+impl Constraint {
+    fn refuses(&self, call: &Call<'_>) -> Option<Refusal> {
+        let tool = || call.tool().clone();
+        match self {
+            Self::Only(rules) => uncovered(rules, call).map(|what| Refusal::NotCovered {
+                tool: tool(),
+                rules: rules.clone(),
+                what,
+            }),
+            Self::Never(rule) => {
+                rule.denies(call).then(|| Refusal::Denied { tool: tool(), rule: rule.clone() })
+            }
+        }
+    }
+}
+
+impl Constraint {
+    fn refuses_file(&self, tool: &ToolName, path: &RealPath) -> Option<Refusal> {
+        match self {
+            Self::Only(rules) => {
+                (!rules.iter().any(|rule| rule.allows_file(tool, path))).then(|| {
+                    Refusal::NotCovered {
+                        tool: tool.clone(),
+                        rules: rules.clone(),
+                        what: Uncovered::Path(path.to_string()),
+                    }
+                })
+            }
+            Self::Never(rule) => rule
+                .denies_file(tool, path)
+                .then(|| Refusal::Denied { tool: tool.clone(), rule: rule.clone() }),
+        }
+    }
+}
+
+impl Verdict {
+    /// Whether the call may run.
+    pub fn is_allowed(&self) -> bool {
+        match self {
+            Self::Allowed => true,
+            Self::Refused(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotGranted { tool } => {
+                write!(formatter, "the tool `{tool}` is not available to this agent")
+            }
+            Self::NotCovered { tool, rules, what } => {
+                let rules: Vec<String> = rules.iter().map(|rule| format!("`{rule}`")).collect();
+                write!(
+                    formatter,
+                    "this agent may use `{tool}` only for {}; that does not cover {what}",
+                    rules.join(", ")
+                )
+            }
+            Self::Denied { tool, rule } => write!(
+                formatter,
+                "this agent may not use `{tool}` for `{rule}`, which this call is or cannot be told \
+                 from"
+            ),
+        }
+    }
+}
+
+fn is_complete_task(tool: &ToolName) -> bool {
+    matches!(tool, ToolName::Host(name) if name == COMPLETE_TASK)
+}

@@ -1,0 +1,399 @@
+//! A tool rule: an entry of an allow or deny list, such as `Read`, `Bash(git *)` or `Edit(docs/**)`.
+//!
+//! A rule that allows covers a call only where that is certain for every part of it; a rule that
+//! denies matches wherever it may match. So arguments that cannot be read, commands that cannot be
+//! parsed and paths that leave the workspace are never covered and always denied.
+
+mod call;
+mod command_pattern;
+mod domain_pattern;
+mod path_pattern;
+
+use std::fmt;
+
+use self::{
+    call::Subject,
+    command_pattern::CommandPattern,
+    domain_pattern::DomainPattern,
+    path_pattern::{Location, PathPattern},
+};
+pub use self::{
+    call::{Call, Uncovered},
+    path_pattern::RealPath,
+};
+use crate::{
+    id::AgentKey,
+    rights::{
+        command::survey,
+        tool_name::{BuiltinTool, ToolName, ToolPattern, UnknownTool},
+    },
+};
+
+/// An entry of an allow or deny list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolRule {
+    written: String,
+    tools: ToolPattern,
+    pattern: Option<Pattern>,
+}
+
+/// What stands in the brackets of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Pattern {
+    Command(CommandPattern),
+    Path(PathPattern),
+    Domain(DomainPattern),
+    Agents(Vec<AgentKey>),
+}
+
+/// Why an entry is no rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.message())]
+pub struct ToolRuleError {
+    /// What is wrong.
+    pub kind: ToolRuleErrorKind,
+    /// The word before the bracket.
+    pub word: String,
+    /// The tools that word means, where it is known.
+    pub tools: Option<ToolPattern>,
+}
+
+/// What is wrong with an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolRuleErrorKind {
+    /// No tool has that name.
+    UnknownTool(UnknownTool),
+    /// A bracket has no partner, or text follows it.
+    UnbalancedBracket,
+    /// There is nothing in the brackets.
+    EmptyPattern,
+    /// The tool takes no pattern.
+    PatternNotSupported,
+    /// The pattern of a shell rule holds more than one command.
+    SeveralCommands,
+    /// The pattern of a file rule holds `..`, `!`, or too many alternatives.
+    BadPath,
+    /// The pattern of a fetch rule is not `domain:` and a host name.
+    BadDomain,
+}
+
+impl ToolRule {
+    /// Reads an entry of a list.
+    pub fn parse(entry: &str) -> Result<Self, ToolRuleError> {
+        Self::read(entry, ToolPattern::parse)
+    }
+
+    /// Reads an entry of a list of what is taken away, in which names may have wildcards.
+    pub fn parse_denial(entry: &str) -> Result<Self, ToolRuleError> {
+        Self::read(entry, ToolPattern::parse_denial)
+    }
+
+    fn read(
+        entry: &str,
+        parse: impl Fn(&str) -> Result<ToolPattern, UnknownTool>,
+    ) -> Result<Self, ToolRuleError> {
+        let entry = entry.trim();
+        let (word, bracket) = match entry.split_once(['(', ')']) {
+            Some((word, _)) => (word.trim_end(), entry.strip_prefix(word)),
+            None => (entry, None),
+        };
+        let fail = |kind, tools| ToolRuleError { kind, word: word.to_owned(), tools };
+        let tools = match parse(word) {
+            Ok(tools) => tools,
+            Err(unknown) => return Err(fail(ToolRuleErrorKind::UnknownTool(unknown), None)),
+        };
+        let pattern = match bracket {
+            None => Ok(None),
+            Some(bracket) => bracket_content(bracket)
+                .ok_or(ToolRuleErrorKind::UnbalancedBracket)
+                .and_then(|text| Pattern::parse(text, &tools)),
+        };
+        match pattern {
+            Ok(pattern) => Ok(Self { written: entry.to_owned(), tools, pattern }),
+            Err(kind) => Err(fail(kind, Some(tools))),
+        }
+    }
+
+    /// The rule that means all calls of one tool.
+    pub fn of_tool(tool: ToolName) -> Self {
+        Self { written: tool.to_string(), tools: ToolPattern::Exactly(vec![tool]), pattern: None }
+    }
+
+    /// The tools it names.
+    pub fn tools(&self) -> &ToolPattern {
+        &self.tools
+    }
+
+    /// Whether it means every call of its tools.
+    pub fn is_unrestricted(&self) -> bool {
+        self.pattern.is_none()
+    }
+
+    /// Whether it has a say about a tool when it stands in a deny list.
+    ///
+    /// That goes beyond the tools it names: a path that may not be read with one tool, or written with
+    /// one, may not be with another either, and an agent that may not be delegated to may not be run.
+    pub fn denial_reaches(&self, tool: &ToolName) -> bool {
+        let is_kin = |tool| {
+            let kin = self.kin();
+            kin.contains(&tool) && kin.iter().any(|kin| self.names(*kin))
+        };
+        self.tools.covers(tool) || tool.builtin().is_some_and(is_kin)
+    }
+
+    /// Tools that do the same to the same things.
+    fn kin(&self) -> &'static [BuiltinTool] {
+        const READERS: &[BuiltinTool] = &[
+            BuiltinTool::ReadFile,
+            BuiltinTool::ViewImage,
+            BuiltinTool::GrepFiles,
+            BuiltinTool::GlobFiles,
+            BuiltinTool::ListDir,
+        ];
+        const STARTERS: &[BuiltinTool] = &[BuiltinTool::Task, BuiltinTool::SubagentRun];
+        match &self.pattern {
+            // A rule about `Grep` is about searching; only one about `Read` is about all reading.
+            Some(Pattern::Path(_)) if self.names(BuiltinTool::ReadFile) => READERS,
+            Some(Pattern::Path(_)) => BuiltinTool::WRITERS,
+            Some(Pattern::Agents(_)) => STARTERS,
+            Some(Pattern::Command(_) | Pattern::Domain(_)) | None => &[],
+        }
+    }
+
+    fn names(&self, tool: BuiltinTool) -> bool {
+        self.tools.covers(&ToolName::Builtin(tool))
+    }
+
+    /// Whether it denies a call, or may do so.
+    pub fn denies(&self, call: &Call<'_>) -> bool {
+        if !self.denial_reaches(call.tool()) {
+            return false;
+        }
+        match (&self.pattern, call.subject()) {
+            (Some(Pattern::Command(pattern)), Subject::Shell(lines)) => {
+                lines.iter().any(|line| pattern.may_match(&line.survey()))
+            }
+            (Some(Pattern::Command(pattern)), Subject::Input(text)) => {
+                pattern.may_match(&survey(text))
+            }
+            (Some(Pattern::Path(pattern)), Subject::Paths(paths)) => {
+                paths.iter().any(|path| pattern.may_match(path))
+            }
+            (Some(Pattern::Path(pattern)), Subject::Tree(path)) => {
+                let names_tool = self.tools.covers(call.tool());
+                pattern.may_match(path) || (names_tool && pattern.may_match_below(path))
+            }
+            (Some(Pattern::Domain(pattern)), Subject::Host(host)) => pattern.may_match(host),
+            (Some(Pattern::Agents(agents)), Subject::Agent(agent)) => agents.contains(agent),
+            // Every call, or one that the pattern cannot be held against.
+            (None | Some(_), _) => true,
+        }
+    }
+
+    fn covers_path(&self, path: &Location) -> bool {
+        matches!(&self.pattern, Some(Pattern::Path(pattern)) if pattern.covers(path))
+    }
+
+    /// Whether it tells files apart by their paths.
+    pub fn is_about_paths(&self) -> bool {
+        matches!(self.pattern, Some(Pattern::Path(_)))
+    }
+
+    /// Whether it denies a tool a file, or may do so.
+    pub fn denies_file(&self, tool: &ToolName, path: &RealPath) -> bool {
+        match &self.pattern {
+            None => self.tools.covers(tool),
+            Some(Pattern::Path(pattern)) => {
+                self.denial_reaches(tool) && pattern.may_match_real(path)
+            }
+            Some(Pattern::Command(_) | Pattern::Domain(_) | Pattern::Agents(_)) => false,
+        }
+    }
+
+    /// Whether it allows a tool a file.
+    pub fn allows_file(&self, tool: &ToolName, path: &RealPath) -> bool {
+        self.tools.covers(tool)
+            && match &self.pattern {
+                None => true,
+                Some(Pattern::Path(pattern)) => pattern.covers_real(path),
+                Some(Pattern::Command(_) | Pattern::Domain(_) | Pattern::Agents(_)) => false,
+            }
+    }
+}
+
+/// What of a call none of these rules covers; nothing if together they allow it.
+///
+/// Each part of a call needs one rule: each command of a line, each file of a patch.
+pub fn uncovered(rules: &[ToolRule], call: &Call<'_>) -> Option<Uncovered> {
+    let mut rules = rules.iter().filter(|rule| rule.tools.covers(call.tool()));
+    if rules.clone().any(ToolRule::is_unrestricted) {
+        return None;
+    }
+    match call.subject() {
+        Subject::Unreadable => Some(Uncovered::Unreadable),
+        Subject::Shell(lines) => lines.iter().find_map(|line| {
+            line.uncovered(|command| {
+                rules.clone().any(|rule| {
+                    matches!(&rule.pattern, Some(Pattern::Command(pattern)) if pattern.covers(command))
+                })
+            })
+        }),
+        // What is typed into a running program is no command; asking for its output types nothing.
+        Subject::Input(text) => (!text.is_empty()).then_some(Uncovered::Input),
+        Subject::Paths(paths) => paths
+            .iter()
+            .find(|path| !rules.clone().any(|rule| rule.covers_path(path)))
+            .map(|path| Uncovered::Path(path.to_string())),
+        Subject::Tree(path) => (!rules.any(|rule| rule.covers_path(path)))
+            .then(|| Uncovered::Path(path.to_string())),
+        Subject::Host(host) => (!rules.any(
+            |rule| matches!(&rule.pattern, Some(Pattern::Domain(pattern)) if pattern.covers(host)),
+        ))
+        .then(|| Uncovered::Host(host.clone())),
+        Subject::Agent(agent) => (!rules.any(
+            |rule| matches!(&rule.pattern, Some(Pattern::Agents(agents)) if agents.contains(agent)),
+        ))
+        .then(|| Uncovered::Agent(agent.clone())),
+    }
+}
+
+impl fmt::Display for ToolRule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.written)
+    }
+}
+
+/// What stands between a bracket and its partner at the end.
+fn bracket_content(bracket: &str) -> Option<&str> {
+    let text = bracket.trim_start().strip_prefix('(')?.strip_suffix(')')?;
+    let mut depth = 0_usize;
+    let mut escaped = false;
+    for letter in text.chars() {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '(' => depth += 1,
+            ')' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    (depth == 0 && !escaped).then_some(text)
+}
+
+/// What kind of pattern a tool takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Command,
+    Path,
+    Domain,
+    Agent,
+    /// None but `*`, which is all calls.
+    Nothing,
+}
+
+impl Kind {
+    fn of(tool: BuiltinTool) -> Self {
+        use BuiltinTool as Tool;
+        match tool {
+            Tool::Shell | Tool::ExecCommand | Tool::WriteStdin => Self::Command,
+            Tool::ReadFile
+            | Tool::ListDir
+            | Tool::GlobFiles
+            | Tool::GrepFiles
+            | Tool::WriteFile
+            | Tool::EditFile
+            | Tool::ApplyPatch
+            | Tool::ViewImage => Self::Path,
+            Tool::WebFetch => Self::Domain,
+            Tool::Task | Tool::SubagentRun => Self::Agent,
+            Tool::WebSearch
+            | Tool::TodoWrite
+            | Tool::TaskOutput
+            | Tool::TaskStop
+            | Tool::SubagentList
+            | Tool::SubagentDescribe
+            | Tool::Skill
+            | Tool::SlashCommand => Self::Nothing,
+        }
+    }
+
+    /// The kind that all tools of a rule share.
+    fn shared(tools: &ToolPattern) -> Option<Self> {
+        let ToolPattern::Exactly(tools) = tools else {
+            return None;
+        };
+        let mut kinds = tools.iter().map(|tool| tool.builtin().map(Self::of));
+        let first = kinds.next()??;
+        kinds.all(|kind| kind == Some(first)).then_some(first)
+    }
+}
+
+impl Pattern {
+    /// Reads what stands in the brackets; nothing is every call.
+    fn parse(text: &str, tools: &ToolPattern) -> Result<Option<Self>, ToolRuleErrorKind> {
+        let text = text.trim();
+        let kind = Kind::shared(tools).ok_or(ToolRuleErrorKind::PatternNotSupported)?;
+        if text == "*" || (text.is_empty() && kind == Kind::Command) {
+            return Ok(None);
+        }
+        if text.is_empty() {
+            return Err(ToolRuleErrorKind::EmptyPattern);
+        }
+        let pattern = match kind {
+            Kind::Command => Self::Command(CommandPattern::parse(text)?),
+            Kind::Path => Self::Path(PathPattern::parse(text)?),
+            Kind::Domain => Self::Domain(DomainPattern::parse(text)?),
+            Kind::Agent => {
+                let agents: Vec<AgentKey> = text.split(',').map(AgentKey::of).collect();
+                if agents.iter().any(AgentKey::is_empty) {
+                    return Err(ToolRuleErrorKind::EmptyPattern);
+                }
+                Self::Agents(agents)
+            }
+            Kind::Nothing => return Err(ToolRuleErrorKind::PatternNotSupported),
+        };
+        Ok(Some(pattern))
+    }
+}
+
+impl ToolRuleError {
+    fn message(&self) -> String {
+        let word = &self.word;
+        match &self.kind {
+            ToolRuleErrorKind::UnknownTool(UnknownTool::Foreign) => {
+                format!("`{word}` is a tool of another host, with no counterpart here")
+            }
+            ToolRuleErrorKind::UnknownTool(UnknownTool::Unknown(Some(nearest))) => {
+                format!("there is no tool `{word}`; did you mean `{nearest}`?")
+            }
+            ToolRuleErrorKind::UnknownTool(UnknownTool::Unknown(None)) => {
+                format!("there is no tool `{word}`")
+            }
+            ToolRuleErrorKind::UnbalancedBracket => {
+                format!("the brackets after `{word}` do not match; write `{word}(pattern)`")
+            }
+            ToolRuleErrorKind::EmptyPattern => {
+                format!(
+                    "the brackets after `{word}` are empty; write `{word}` or `{word}(pattern)`"
+                )
+            }
+            ToolRuleErrorKind::PatternNotSupported => {
+                format!("`{word}` takes no pattern; write `{word}`")
+            }
+            ToolRuleErrorKind::SeveralCommands => format!(
+                "a rule of `{word}` is about one command, without `;`, `|`, `&`, brackets or \
+                 redirections; write one rule for each command"
+            ),
+            ToolRuleErrorKind::BadPath => format!(
+                "a rule of `{word}` is a path below the workspace, without `..`, a leading `!` or \
+                 very many alternatives"
+            ),
+            ToolRuleErrorKind::BadDomain => {
+                format!("a rule of `{word}` is written `{word}(domain:example.com)`")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,327 @@
+//! Events: the closed list of everything that can happen to a run.
+//!
+//! A run changes by events and by nothing else; written down with a number and a time they are its
+//! transcript. What watchers of a run are shown is made from them in [`activity`].
+
+pub mod activity;
+pub mod compaction;
+pub mod life;
+pub mod spent;
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::compaction::Compaction;
+use crate::{
+    id::{RunId, ToolCallId},
+    model::usage::Usage,
+    rights::tool_name::ToolName,
+    run::{
+        message::{Message, ToolResult},
+        outcome::{Ending, RecoveredFrom},
+    },
+};
+
+/// Something that happened to a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// The conversation was opened with these messages.
+    Opened {
+        /// The messages. The last is the task.
+        messages: Vec<Arc<Message>>,
+        /// How many of the first stay whatever happens, the task aside; none is all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        opening: Option<u64>,
+    },
+    /// The run waits for a free place.
+    Queued {
+        /// How many wait before it.
+        ahead: u32,
+    },
+    /// The run began; its clock starts.
+    Started,
+    /// The model is about to be called.
+    TurnStarted {
+        /// Which turn, from 1; a turn of a last chance counts on.
+        turn: u32,
+        /// Whether it is part of a last chance.
+        grace: bool,
+        /// How far the run is.
+        progress: Progress,
+    },
+    /// A piece of text arrived. Shown, not recorded.
+    TextChunk {
+        /// The piece.
+        text: String,
+    },
+    /// A piece of reasoning arrived. Shown, not recorded.
+    ThoughtChunk {
+        /// The piece.
+        text: String,
+    },
+    /// The model answered.
+    Replied {
+        /// What it said.
+        message: Arc<Message>,
+        /// What is to become of each of its calls.
+        verdicts: Vec<Verdict>,
+        /// Why it stopped.
+        stop: StopReason,
+        /// What it used.
+        usage: Usage,
+        /// What it cost.
+        cost_usd: Option<f64>,
+    },
+    /// The model was stopped while it answered; this is what had arrived.
+    ReplyCutOff {
+        /// The text.
+        text: String,
+    },
+    /// An answer was lost after its provider had begun to count it; these tokens were used.
+    LostAnswerCounted {
+        /// What was counted.
+        usage: Usage,
+        /// What that alone cost; none without a price.
+        #[serde(default)]
+        cost_usd: Option<f64>,
+    },
+    /// The model could not be called and will be called again.
+    Retrying {
+        /// Which attempt comes next; the first call was 1.
+        attempt: u32,
+        /// How many retries there are at most.
+        max_retries: u32,
+        /// How long to wait before it.
+        delay_ms: u64,
+        /// What went wrong.
+        reason: String,
+        /// Whether an answer had begun: nobody knows what it cost.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answer_lost: bool,
+    },
+    /// The model could not be called, and will not be again.
+    Failed {
+        /// What the provider said.
+        message: String,
+        /// Whether an answer had begun: nobody knows what it cost.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answer_lost: bool,
+    },
+    /// A call went to its tool.
+    ToolStarted {
+        /// The call.
+        call_id: ToolCallId,
+        /// The tool.
+        tool_name: String,
+    },
+    /// A call was answered, by its tool or in its place.
+    ToolReturned {
+        /// The tool.
+        tool_name: String,
+        /// The answer.
+        result: ToolResult,
+        /// How long the tool took; none if it never ran.
+        duration_ms: Option<u64>,
+    },
+    /// A call waits for somebody's decision; the wall clock stands.
+    ApprovalRequested {
+        /// The call.
+        call_id: ToolCallId,
+        /// The tool.
+        tool_name: String,
+        /// What is asked.
+        request: Value,
+    },
+    /// The decision came.
+    ApprovalResolved {
+        /// The call.
+        call_id: ToolCallId,
+        /// The decision.
+        decision: ApprovalDecision,
+        /// Why, where somebody said.
+        reason: Option<String>,
+    },
+    /// The model is about to be asked for a summary of the conversation, which it is then to replace.
+    /// That is no turn; its answer comes as [`Event::Replied`].
+    SummaryRequested {
+        /// What it is asked, after the messages that are to be summed up.
+        message: Arc<Message>,
+        /// How many messages of the conversation it is given; the others stay as they are.
+        messages: u64,
+        /// What the provider said, where it had refused the conversation as too long in the middle of
+        /// a turn. The turn goes on afterwards.
+        #[serde(default)]
+        refusal: Option<String>,
+    },
+    /// The conversation was made shorter.
+    Compacted(Compaction),
+    /// The turn is over: its calls, if any, are all answered.
+    TurnCompleted {
+        /// Which turn.
+        turn: u32,
+        /// How far the run is.
+        progress: Progress,
+        /// What the run has used so far.
+        total_tokens: u64,
+    },
+    /// The model was reminded to go on or to hand in its answer.
+    Reminded {
+        /// What it was told.
+        message: Arc<Message>,
+    },
+    /// The model was told of something that happened outside the run.
+    Announced {
+        /// What it was told.
+        message: Arc<Message>,
+    },
+    /// The time ran out while the run was waiting.
+    TimeUp {
+        /// Whether the model was answering: nobody knows what that cost.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answer_lost: bool,
+    },
+    /// The budget over the whole tree was spent.
+    TreeBudgetSpent,
+    /// Somebody cancelled the run.
+    Cancelled {
+        /// Whether the model was answering: nobody knows what that cost.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        answer_lost: bool,
+    },
+    /// The model gets a last chance to hand in its answer.
+    GraceStarted {
+        /// What for.
+        reason: RecoveredFrom,
+        /// How long it has.
+        grace_ms: u64,
+        /// What it was told, after what had arrived of a reply that was cut off.
+        messages: Vec<Arc<Message>>,
+    },
+    /// The last chance is over.
+    GraceEnded {
+        /// What it was for.
+        reason: RecoveredFrom,
+        /// Whether it was used.
+        recovered: bool,
+    },
+    /// A subagent of this run began.
+    SubAgentStart {
+        /// Its run.
+        agent_id: RunId,
+        /// Its name.
+        name: String,
+        /// What it is to do.
+        description: String,
+        /// Who started it.
+        origin: Origin,
+    },
+    /// A subagent of this run ended.
+    SubAgentEnd {
+        /// Its run.
+        agent_id: RunId,
+        /// Its name.
+        name: String,
+        /// Whether it reached its goal.
+        success: bool,
+        /// Who started it.
+        origin: Origin,
+    },
+    /// The run is over.
+    Ended {
+        /// How.
+        ending: Ending,
+    },
+}
+
+/// How far a run is, beside its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Turns that are over.
+    pub turns_completed: u32,
+    /// Turns there may be.
+    pub max_turns: u32,
+    /// Time used, waiting for approvals not counted.
+    pub elapsed_seconds: u64,
+    /// Time there is.
+    pub max_seconds: u64,
+}
+
+/// What is to become of a call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Verdict {
+    /// It goes to its tool.
+    Execute {
+        /// The tool.
+        tool: ToolName,
+    },
+    /// It is answered at once: refused, not understood, or not executed.
+    Answer {
+        /// The answer.
+        text: String,
+    },
+    /// It ends the run with its answer.
+    Complete,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It was done.
+    EndTurn,
+    /// It wants tools to be called.
+    ToolUse,
+    /// The output limit cut it off.
+    Length,
+    /// The provider stopped it.
+    ContentFilter,
+    /// Anything else.
+    Other,
+}
+
+/// How an approval was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalDecision {
+    /// Yes, this once.
+    ApprovedOnce,
+    /// Yes, for the session.
+    ApprovedForSession,
+    /// No; the agent is told and goes on.
+    Denied,
+    /// No, and the run ends.
+    Aborted,
+}
+
+/// Who started a subagent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The main agent.
+    Main,
+    /// A subagent of that name.
+    SubAgent(String),
+}
+
+impl Event {
+    /// Whether it belongs into the transcript. Pieces of a message do not: the whole message does.
+    pub fn is_recorded(&self) -> bool {
+        !matches!(self, Self::TextChunk { .. } | Self::ThoughtChunk { .. })
+    }
+
+    /// Whether it is only told, and leaves the run as it was.
+    pub fn leaves_the_run_alone(&self) -> bool {
+        matches!(
+            self,
+            Self::Queued { .. }
+                | Self::TextChunk { .. }
+                | Self::ThoughtChunk { .. }
+                | Self::SubAgentStart { .. }
+                | Self::SubAgentEnd { .. }
+        )
+    }
+}

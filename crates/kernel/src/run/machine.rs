@@ -1,0 +1,353 @@
+//! A run: one agent from its task to its result, as a machine that decides and never waits.
+//!
+//! [`Run::next_step`] says what to do next: call the model, call these tools, or nothing more. Whoever
+//! does it feeds the answer back, and gets the events that follow from it. A run changes by events
+//! alone, so its transcript rebuilds it at any point; and whatever a model answers, it ends within its
+//! limits.
+
+mod admit;
+mod clock;
+mod compaction;
+mod complete_task;
+mod decide;
+mod feed;
+pub mod fork;
+pub mod inputs;
+mod judge;
+mod opening;
+mod prose;
+mod repetition;
+mod resume;
+pub mod retry;
+mod shown;
+pub mod state;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use serde_json::Value;
+
+pub(crate) use self::complete_task::check_schema;
+use self::{
+    complete_task::AnswerCheck,
+    inputs::InputProblem,
+    judge::Judge,
+    state::{OpenCall, Phase, State},
+};
+pub use self::{
+    feed::{Reply, ToolOutput},
+    retry::{ModelFailure, Stage},
+};
+use crate::{
+    id::ToolCallId,
+    rights::tool_name::ToolName,
+    run::{
+        assignment::{Assignment, CallGuard, Effect, Finish, RunRequest, SharedGuard, ToolSpec},
+        conversation::Conversation,
+        event::{Event, Verdict},
+        message::{Message, ToolCall},
+        outcome::{Ending, Outcome, Status},
+    },
+};
+
+/// One agent from its task to its result.
+pub struct Run {
+    assignment: Arc<Assignment>,
+    state: State,
+    judge: Judge,
+    offered: Arc<[ToolSpec]>,
+    offered_in_grace: Arc<[ToolSpec]>,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Begin: call [`Run::start`] as soon as there is a place for the run.
+    Start,
+    /// Go on where a transcript ends: call [`Run::taken_over`]. Only a run that was rebuilt asks for it.
+    TakeOver,
+    /// Call the model, and feed back its answer or its failure.
+    CallModel(ModelRequest),
+    /// Call these tools and feed back what they return. Those that were begun are still among them
+    /// until they are answered.
+    CallTools(Vec<PendingCall>),
+    /// Nothing: the run is over.
+    Finished(Box<Outcome>),
+}
+
+/// Everything a model call needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelRequest {
+    /// The conversation. Drop it before feeding back the answer: then adding to it copies nothing.
+    pub messages: Conversation,
+    /// The tools on offer.
+    pub tools: Arc<[ToolSpec]>,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    /// When to call, on the run's clock; a retry is not due at once.
+    pub not_before: Duration,
+    /// When to give up and call [`Run::clock`], on the run's clock.
+    pub deadline: Option<Duration>,
+}
+
+/// A call that waits for its tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PendingCall {
+    /// The call.
+    pub id: ToolCallId,
+    /// The tool.
+    pub tool: ToolName,
+    /// The arguments, a JSON object.
+    pub arguments: Value,
+    /// What calling it does to the world: calls that do nothing to it may run side by side.
+    pub effect: Effect,
+    /// Whether it was begun.
+    pub started: bool,
+}
+
+/// Why a run cannot begin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The inputs do not fit the definition.
+    #[error("{}", listed(.0))]
+    Inputs(Vec<InputProblem>),
+    /// The definition's output schema is not a schema.
+    #[error("the output schema of `{agent}` is not valid: {problem}")]
+    OutputSchema {
+        /// The agent.
+        agent: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A tool is offered twice, or under the name that ends a run.
+    #[error("the tool `{0}` cannot be offered: the name is taken")]
+    NameTaken(ToolName),
+}
+
+fn listed(problems: &[InputProblem]) -> String {
+    let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    problems.join("; ")
+}
+
+/// A guard that passes nothing: what a run that was rebuilt has until it is given one.
+struct RefuseAll;
+
+impl CallGuard for RefuseAll {
+    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Result<(), String> {
+        Err("this run has no tools yet".to_owned())
+    }
+}
+
+impl Run {
+    /// A run that has not begun, and the event that opens its transcript.
+    pub fn new(request: RunRequest) -> Result<(Self, Vec<Event>), RunError> {
+        let RunRequest { mut assignment, fork, guard } = request;
+        let declared = assignment.definition.input_config.as_ref();
+        let problems = inputs::problems(declared, &assignment.inputs);
+        if !problems.is_empty() {
+            return Err(RunError::Inputs(problems));
+        }
+        if let Some(fork) = &fork {
+            fork.share_with(&mut assignment);
+        }
+        let mut run = Self::unopened(assignment, guard)?;
+        let opened = opening::opened(&run.assignment, fork.as_ref());
+        let events = run.happened(opened, Duration::ZERO);
+        Ok((run, events))
+    }
+
+    /// A run with nothing in its conversation yet.
+    pub(crate) fn unopened(assignment: Assignment, guard: SharedGuard) -> Result<Self, RunError> {
+        let output = assignment.definition.output_config.as_ref();
+        let output = output.filter(|_| assignment.finish == Finish::CompleteTask);
+        let answer_check = AnswerCheck::new(output).map_err(|problem| RunError::OutputSchema {
+            agent: assignment.definition.agent_type.to_string(),
+            problem,
+        })?;
+        let in_grace: Vec<_> = match assignment.finish {
+            Finish::CompleteTask => vec![complete_task::spec(output)],
+            Finish::TextAnswer => Vec::new(),
+        };
+        let own: Vec<_> = assignment.tools.iter().chain(&in_grace).cloned().collect();
+        let mut names: Vec<_> = own.iter().map(|spec| &spec.name).collect();
+        names.sort();
+        if let Some([taken, _]) = names.array_windows().find(|[one, other]| one == other) {
+            return Err(RunError::NameTaken((*taken).clone()));
+        }
+        let offered = assignment.shown_tools.clone().unwrap_or(own);
+        Ok(Self {
+            judge: Judge::new(&assignment, guard, answer_check),
+            assignment: Arc::new(assignment),
+            state: State::default(),
+            offered: offered.into(),
+            offered_in_grace: in_grace.into(),
+        })
+    }
+
+    /// A run as its transcript makes it, with no right to call anything.
+    pub(crate) fn unguarded(assignment: Assignment) -> Result<Self, RunError> {
+        Self::unopened(assignment, Arc::new(RefuseAll))
+    }
+
+    /// A run as it was when its state was written down, with no right to call anything.
+    pub fn restored(assignment: Assignment, state: State) -> Result<Self, RunError> {
+        let run = Self::unguarded(assignment)?;
+        Ok(Self { state, ..run })
+    }
+
+    /// The same with the guard of every further call.
+    #[must_use]
+    pub fn with_guard(mut self, guard: SharedGuard) -> Self {
+        self.judge.guard = guard;
+        self
+    }
+
+    /// What to do next. Asking changes nothing.
+    pub fn next_step(&self) -> Step {
+        if self.decide(self.state.now_ms).is_some() {
+            return Step::TakeOver;
+        }
+        match (self.state.phase, self.outcome()) {
+            (Phase::New, _) => Step::Start,
+            (Phase::Tools, _) => Step::CallTools(self.pending_calls()),
+            (Phase::Ended, Some(outcome)) => Step::Finished(Box::new(outcome)),
+            (
+                Phase::Model
+                | Phase::Summary
+                | Phase::SummaryOver
+                | Phase::Between
+                | Phase::TurnOver
+                | Phase::Ended,
+                _,
+            ) => Step::CallModel(self.model_request()),
+        }
+    }
+
+    fn model_request(&self) -> ModelRequest {
+        let tools = match self.state.grace {
+            Some(_) => &self.offered_in_grace,
+            None => &self.offered,
+        };
+        ModelRequest {
+            messages: self.conversation().clone(),
+            tools: tools.clone(),
+            attempt: self.state.failures + 1,
+            not_before: Duration::from_millis(self.state.not_before_ms),
+            deadline: self.deadline(),
+        }
+    }
+
+    fn pending_calls(&self) -> Vec<PendingCall> {
+        let Some(calls) = self.last_calls() else {
+            return Vec::new();
+        };
+        let pending = |(call, open): (&ToolCall, &OpenCall)| match &open.verdict {
+            Verdict::Execute { tool } if open.answer.is_none() => Some(PendingCall {
+                id: open.id.clone(),
+                tool: tool.clone(),
+                arguments: call.arguments().cloned().unwrap_or_default(),
+                effect: self.assignment.effect_of(tool),
+                started: open.started_ms.is_some(),
+            }),
+            Verdict::Execute { .. } | Verdict::Answer { .. } | Verdict::Complete => None,
+        };
+        calls.zip(&self.state.calls).filter_map(pending).collect()
+    }
+
+    /// The calls of the model's last message.
+    fn last_calls(&self) -> Option<impl Iterator<Item = &ToolCall>> {
+        self.state
+            .conversation
+            .from_the_end()
+            .find(|message| matches!(message.as_ref(), Message::Assistant { .. }))
+            .map(|message| message.calls())
+    }
+
+    /// When the time is up, on the run's clock; none while an approval is pending or nothing runs.
+    pub fn deadline(&self) -> Option<Duration> {
+        let deadline = match (self.state.phase, &self.state.grace) {
+            (Phase::New | Phase::Ended, _) => None,
+            (_, Some(grace)) => Some(grace.until_ms),
+            (_, None) => self.state.clock.deadline_ms(self.assignment.max_time_ms()),
+        };
+        deadline.map(Duration::from_millis)
+    }
+
+    /// What is to be done, by whom and with what.
+    pub fn assignment(&self) -> &Assignment {
+        &self.assignment
+    }
+
+    /// The state, to be written down or compared.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The conversation so far; while the model is asked for a summary, what it is asked.
+    pub fn conversation(&self) -> &Conversation {
+        self.state.summary.as_ref().map_or(&self.state.conversation, |turn| &turn.asked)
+    }
+
+    /// Whether the run is over.
+    pub fn has_ended(&self) -> bool {
+        self.state.phase == Phase::Ended
+    }
+
+    /// The time of the last event, on the run's clock: where a run that is taken over goes on.
+    pub fn last_moment(&self) -> Duration {
+        Duration::from_millis(self.state.now_ms)
+    }
+
+    /// How a run is told that stopped in the middle because nobody could go on with it.
+    pub fn broken_off(&self, error: String) -> Outcome {
+        let ending = Ending {
+            status: Status::Error,
+            recovered_from: None,
+            partial: !self.state.last_text.is_empty(),
+            result: self.state.last_text.clone(),
+            output: None,
+            error: Some(error),
+        };
+        self.ended_with(ending)
+    }
+
+    /// How the run ended, once it has.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.state.ending.clone().map(|ending| self.ended_with(ending))
+    }
+
+    fn ended_with(&self, ending: Ending) -> Outcome {
+        Outcome {
+            ending,
+            turns_used: self.state.turns,
+            duration_ms: self.state.clock.elapsed_ms(self.state.now_ms),
+            tool_uses: self.state.tool_uses,
+            usage: self.state.usage.clone(),
+            cost_usd: self.state.cost.usd(),
+            artifacts: self.state.artifacts.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Run")
+            .field("assignment", &self.assignment)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Two runs are the same if they do the same and have come equally far.
+impl PartialEq for Run {
+    fn eq(&self, other: &Self) -> bool {
+        self.assignment == other.assignment && self.state == other.state
+    }
+}
+
+/// Whole milliseconds, the precision of a transcript.
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,110 @@
+//! Admission: whether an event can follow on what came before it.
+//!
+//! A run that is under way makes only events that can; a transcript may have been damaged or made up.
+
+use super::{
+    Run,
+    state::{Phase, State},
+};
+use crate::run::event::{Event, Verdict, compaction::Compaction};
+
+impl Run {
+    /// Takes in an event of a transcript, or says why it cannot follow on what came before.
+    pub(crate) fn replay(&mut self, event: &Event, at_ms: u64) -> Result<(), &'static str> {
+        self.state.admits(event)?;
+        self.state.apply(event, at_ms);
+        Ok(())
+    }
+}
+
+impl State {
+    fn admits(&self, event: &Event) -> Result<(), &'static str> {
+        if event.leaves_the_run_alone() {
+            return Ok(());
+        }
+        let (fits, problem) = match event {
+            Event::Queued { .. }
+            | Event::TextChunk { .. }
+            | Event::ThoughtChunk { .. }
+            | Event::SubAgentStart { .. }
+            | Event::SubAgentEnd { .. } => (true, ""),
+            Event::Opened { .. } => (
+                self.phase == Phase::New && self.conversation.is_empty(),
+                "the conversation is open already",
+            ),
+            Event::Started => (
+                self.phase == Phase::New && !self.conversation.is_empty(),
+                "the run had begun, or its conversation is not open",
+            ),
+            Event::TurnStarted { grace, .. } => (
+                self.phase == Phase::Between && *grace == self.grace.is_some(),
+                "no turn can begin here",
+            ),
+            Event::Replied { message, verdicts, .. } => (
+                matches!(self.phase, Phase::Model | Phase::Summary)
+                    && message.calls().count() == verdicts.len(),
+                "no answer of the model was due, or its calls are not judged",
+            ),
+            Event::ReplyCutOff { .. } => {
+                (self.phase == Phase::Model, "the model was not being called")
+            }
+            Event::LostAnswerCounted { .. } | Event::Retrying { .. } | Event::Failed { .. } => (
+                matches!(self.phase, Phase::Model | Phase::Summary),
+                "the model was not being called",
+            ),
+            Event::ToolStarted { call_id, .. } => (
+                self.open_call(call_id).is_some_and(|call| {
+                    call.started_ms.is_none() && matches!(call.verdict, Verdict::Execute { .. })
+                }),
+                "no such call is waiting to begin",
+            ),
+            Event::ToolReturned { result, duration_ms, .. } => (
+                self.open_call(&result.call_id)
+                    .is_some_and(|call| duration_ms.is_some() == call.started_ms.is_some()),
+                "no such call is waiting for its answer",
+            ),
+            Event::ApprovalRequested { call_id, .. } | Event::ApprovalResolved { call_id, .. } => {
+                (self.open_call(call_id).is_some(), "no such call is under way")
+            }
+            Event::SummaryRequested { refusal, .. } => {
+                let expected = if refusal.is_some() { Phase::Model } else { Phase::Between };
+                (self.phase == expected, "no summary can be asked for here")
+            }
+            Event::Compacted(compaction) => {
+                (self.can_make_room(compaction), "nothing can be cut here")
+            }
+            Event::TurnCompleted { .. } => {
+                (self.phase == Phase::TurnOver, "no turn is to be closed")
+            }
+            Event::Reminded { .. } => (self.phase == Phase::Between, "nothing to remind of"),
+            Event::GraceStarted { .. } => (
+                self.phase == Phase::Between && self.grace.is_none(),
+                "no last chance can begin here",
+            ),
+            Event::GraceEnded { .. } => (
+                self.phase == Phase::Between
+                    && self.grace.as_ref().is_some_and(|grace| !grace.over),
+                "there is no last chance to end",
+            ),
+            Event::TimeUp { .. } => (
+                matches!(self.phase, Phase::Model | Phase::Summary | Phase::Tools),
+                "nothing was being waited for",
+            ),
+            Event::Ended { .. } => (self.phase == Phase::Between, "the run cannot end here"),
+            Event::Announced { .. } | Event::TreeBudgetSpent | Event::Cancelled { .. } => {
+                (self.phase != Phase::Ended, "the run had ended")
+            }
+        };
+        if fits { Ok(()) } else { Err(problem) }
+    }
+
+    fn can_make_room(&self, compaction: &Compaction) -> bool {
+        let under_way = matches!(self.phase, Phase::Model | Phase::Between | Phase::Summary);
+        let answered = self.phase == Phase::SummaryOver;
+        match compaction {
+            Compaction::Trimmed { .. } => under_way,
+            Compaction::Summarised { .. } => answered,
+            Compaction::Dropped { .. } => under_way || answered,
+        }
+    }
+}

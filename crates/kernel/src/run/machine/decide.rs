@@ -1,0 +1,298 @@
+//! Deciding: what follows from the state of a run without anything else happening.
+//!
+//! A decision is an event; a run decides until nothing is left to decide, and then waits for the
+//! model, for tools, or for nothing more. Since a decision depends on the state alone, a run that was
+//! cut off between two decisions takes up the second where it left off.
+
+use std::sync::Arc;
+
+use super::{
+    Run, prose,
+    repetition::{LOOP_FROM, REMARK_FROM},
+    state::{Grace, LastReply, OpenCall, Phase, Stop},
+};
+use crate::run::assignment::{Effect, Finish};
+use crate::run::{
+    event::{Event, Progress, Verdict},
+    message::{Message, ToolResult},
+    outcome::{Ending, RecoveredFrom, Status},
+};
+
+/// Turns of a last chance.
+const GRACE_TRIES: u32 = 2;
+
+impl Run {
+    /// The next decision, if there is one.
+    pub(super) fn decide(&self, now_ms: u64) -> Option<Event> {
+        match self.state.phase {
+            Phase::New | Phase::Model | Phase::Summary | Phase::Ended => None,
+            Phase::SummaryOver => Some(self.after_summary()),
+            Phase::Tools => self.answer_in_place_of_a_tool(now_ms),
+            Phase::TurnOver => Some(Event::TurnCompleted {
+                turn: self.turns_begun(),
+                progress: self.progress(now_ms),
+                total_tokens: self.state.usage.total_tokens(),
+            }),
+            Phase::Between => Some(self.what_comes_next(now_ms)),
+        }
+    }
+
+    fn what_comes_next(&self, now_ms: u64) -> Event {
+        if let Some(ending) = self.conclusion(now_ms) {
+            return match &self.state.grace {
+                Some(grace) if !grace.over => Event::GraceEnded {
+                    reason: grace.reason,
+                    recovered: ending.status == Status::Goal,
+                },
+                Some(_) | None => Event::Ended { ending },
+            };
+        }
+        if self.state.grace.is_none() {
+            if let Some(reason) = self.limit_reached(now_ms) {
+                return self.grace_start(reason);
+            }
+            if self.state.silent_turns > 0 && !self.state.reminded {
+                let message = Message::user(prose::reminder(self.assignment.finish));
+                return Event::Reminded { message: Arc::new(message) };
+            }
+        }
+        self.room_before_turn().unwrap_or_else(|| Event::TurnStarted {
+            turn: self.turns_begun() + 1,
+            grace: self.state.grace.is_some(),
+            progress: self.progress(now_ms),
+        })
+    }
+
+    /// How the run ends, if it ends now.
+    fn conclusion(&self, now_ms: u64) -> Option<Ending> {
+        if let Some(ending) = self.goal() {
+            return Some(ending);
+        }
+        match &self.state.stop {
+            Some(Stop::Cancelled) => {
+                return Some(self.cut_off(Status::Aborted, "cancelled".to_owned()));
+            }
+            Some(Stop::Failed { message }) => {
+                let Some(grace) = &self.state.grace else {
+                    return Some(self.cut_off(Status::Error, message.clone()));
+                };
+                let why = format!("{}; then the model failed: {message}", self.why(grace.reason));
+                return Some(self.cut_off(self.status(grace.reason), why));
+            }
+            Some(Stop::TimeUp) | None => {}
+        }
+        let reason = match &self.state.grace {
+            Some(grace) if self.is_exhausted(grace, now_ms) => grace.reason,
+            None if self.assignment.grace_ms() == 0 => self.limit_reached(now_ms)?,
+            Some(_) | None => return None,
+        };
+        Some(self.cut_off(self.status(reason), self.why(reason)))
+    }
+
+    fn goal(&self) -> Option<Ending> {
+        let position = self.state.calls.iter().position(|call| call.verdict == Verdict::Complete);
+        let (result, output) = match (position, self.assignment.finish, self.state.last_reply) {
+            (Some(position), _, _) => {
+                let call = self.last_calls()?.nth(position)?;
+                let answer = self.judge.answer_check.answer(call.arguments().ok()?).ok()?;
+                (answer.result, answer.output)
+            }
+            (None, Finish::TextAnswer, LastReply::Text) => (self.state.last_text.clone(), None),
+            (None, _, _) => return None,
+        };
+        Some(Ending {
+            status: Status::Goal,
+            recovered_from: self.state.grace.as_ref().map(|grace| grace.reason),
+            partial: false,
+            result,
+            output,
+            error: None,
+        })
+    }
+
+    fn cut_off(&self, status: Status, error: String) -> Ending {
+        let result = self.state.last_text.clone();
+        Ending {
+            status,
+            recovered_from: None,
+            partial: status != Status::Error || !result.is_empty(),
+            result,
+            output: None,
+            error: Some(error),
+        }
+    }
+
+    /// A last chance is used up by its time, by its tries, or by an answer without any call.
+    fn is_exhausted(&self, grace: &Grace, now_ms: u64) -> bool {
+        now_ms >= grace.until_ms
+            || match self.state.last_reply {
+                LastReply::None => false,
+                LastReply::Calls => grace.tries >= GRACE_TRIES,
+                LastReply::Text | LastReply::Empty => true,
+            }
+    }
+
+    fn limit_reached(&self, now_ms: u64) -> Option<RecoveredFrom> {
+        let limits = &self.assignment.definition.run_config;
+        let state = &self.state;
+        let tokens_spent = limits.max_tokens.is_some_and(|most| state.tokens_spent() >= most);
+        let money_spent = limits.max_cost_usd.is_some_and(|most| state.cost.at_least_usd() >= most);
+        if state.clock.used_ms(now_ms) >= self.assignment.max_time_ms() {
+            Some(RecoveredFrom::Timeout)
+        } else if state.turns >= limits.max_turns {
+            Some(RecoveredFrom::MaxTurns)
+        } else if tokens_spent || money_spent || state.tree_budget_spent {
+            Some(RecoveredFrom::Budget)
+        } else if state.most_repeated().is_some_and(|call| call.times >= LOOP_FROM) {
+            Some(RecoveredFrom::Loop)
+        } else if state.silent_turns >= 2 {
+            Some(RecoveredFrom::NoCompleteTask)
+        } else {
+            None
+        }
+    }
+
+    fn grace_start(&self, reason: RecoveredFrom) -> Event {
+        let warning = prose::grace(self.assignment.finish, reason);
+        let messages = vec![Arc::new(Message::user(warning))];
+        Event::GraceStarted { reason, grace_ms: self.assignment.grace_ms(), messages }
+    }
+
+    fn status(&self, reason: RecoveredFrom) -> Status {
+        match (reason, self.assignment.finish) {
+            (RecoveredFrom::Timeout, _) => Status::Timeout,
+            (RecoveredFrom::MaxTurns, _) => Status::MaxTurns,
+            (RecoveredFrom::Budget, _) => Status::Budget,
+            (RecoveredFrom::NoCompleteTask, Finish::CompleteTask) => {
+                Status::ErrorNoCompleteTaskCall
+            }
+            (RecoveredFrom::NoCompleteTask, Finish::TextAnswer) | (RecoveredFrom::Loop, _) => {
+                Status::Error
+            }
+        }
+    }
+
+    /// What is told of a run that this ended.
+    fn why(&self, reason: RecoveredFrom) -> String {
+        let limits = &self.assignment.definition.run_config;
+        match (reason, self.assignment.finish) {
+            (RecoveredFrom::Timeout, _) => {
+                format!("the time limit of {} s was reached", limits.max_time_seconds)
+            }
+            (RecoveredFrom::MaxTurns, _) => {
+                format!("the limit of {} turns was reached", limits.max_turns)
+            }
+            (RecoveredFrom::Budget, _) => self.budget_spent(),
+            (RecoveredFrom::Loop, _) => {
+                let grace = self.state.grace.as_ref();
+                let repeated = grace.and_then(|grace| grace.repeated.clone());
+                let repeated = repeated.or_else(|| self.state.most_repeated());
+                let call = repeated.unwrap_or_default();
+                format!(
+                    "stuck in a loop: `{}` was called {} times in a row with the same arguments",
+                    call.tool_name, call.times
+                )
+            }
+            (RecoveredFrom::NoCompleteTask, Finish::CompleteTask) => {
+                "the agent stopped without calling complete_task".to_owned()
+            }
+            (RecoveredFrom::NoCompleteTask, Finish::TextAnswer) => {
+                "the model gave no answer".to_owned()
+            }
+        }
+    }
+
+    fn budget_spent(&self) -> String {
+        let limits = &self.assignment.definition.run_config;
+        let tokens = self.state.tokens_spent();
+        let cost = self.state.cost.at_least_usd();
+        match (limits.max_tokens, limits.max_cost_usd) {
+            (Some(most), _) if tokens >= most => {
+                let guessed = match self.state.uncounted_tokens {
+                    0 => "",
+                    _ => ", by an estimate: the provider does not count them",
+                };
+                format!("the budget of {most} tokens was reached{guessed}")
+            }
+            (_, Some(most)) if cost >= most => format!("the budget of ${most} was reached"),
+            _ => "the budget of the whole tree of agents was reached".to_owned(),
+        }
+    }
+
+    /// Calls that never reach a tool are answered at once; once the run stops, so are the others.
+    fn answer_in_place_of_a_tool(&self, now_ms: u64) -> Option<Event> {
+        let open = self.state.calls.iter().filter(|call| call.answer.is_none());
+        let mut answers = open.filter_map(|call| {
+            let (text, is_error) = match (&call.verdict, &self.state.stop) {
+                (Verdict::Complete, _) => (prose::ACCEPTED.to_owned(), false),
+                (Verdict::Answer { text }, _) => (text.clone(), true),
+                (Verdict::Execute { .. }, Some(stop)) => (self.stopped(call, stop), true),
+                (Verdict::Execute { .. }, None) => return None,
+            };
+            Some(answered(call, text, is_error, now_ms))
+        });
+        answers.next()
+    }
+
+    fn stopped(&self, call: &OpenCall, stop: &Stop) -> String {
+        let why = match stop {
+            Stop::TimeUp => "the time is up",
+            Stop::Cancelled => "the run was cancelled",
+            Stop::Failed { .. } => "the run failed",
+        };
+        match (call.started_ms, self.effect_of(call)) {
+            (None, _) => prose::not_executed(why),
+            (Some(_), Effect::ReadOnly) => format!("Stopped: {why}."),
+            (Some(_), Effect::Mutating) => {
+                format!("Stopped: {why}. Whether it took effect is not known.")
+            }
+        }
+    }
+
+    pub(super) fn effect_of(&self, call: &OpenCall) -> Effect {
+        match &call.verdict {
+            Verdict::Execute { tool } => self.assignment.effect_of(tool),
+            Verdict::Answer { .. } | Verdict::Complete => Effect::ReadOnly,
+        }
+    }
+
+    fn turns_begun(&self) -> u32 {
+        let tries = self.state.grace.as_ref().map_or(0, |grace| grace.tries);
+        self.state.turns + tries
+    }
+
+    fn progress(&self, now_ms: u64) -> Progress {
+        let limits = &self.assignment.definition.run_config;
+        Progress {
+            turns_completed: self.state.turns,
+            max_turns: limits.max_turns,
+            elapsed_seconds: self.state.clock.used_ms(now_ms) / 1000,
+            max_seconds: u64::from(limits.max_time_seconds),
+        }
+    }
+}
+
+/// An answer to a call in the place of its tool.
+pub(super) fn answered(call: &OpenCall, text: String, is_error: bool, now_ms: u64) -> Event {
+    let result = ToolResult {
+        call_id: call.id.clone(),
+        text,
+        is_error,
+        images: Vec::new(),
+        artifacts: Vec::new(),
+    };
+    returned(call, result, now_ms)
+}
+
+/// The answer to a call, with a remark if the model makes it again and again.
+pub(super) fn returned(call: &OpenCall, mut result: ToolResult, now_ms: u64) -> Event {
+    if call.streak >= REMARK_FROM && call.verdict != Verdict::Complete {
+        result.text.push_str("\n\n");
+        result.text.push_str(&prose::loop_remark(call.streak));
+    }
+    Event::ToolReturned {
+        tool_name: call.tool_name(),
+        result,
+        duration_ms: call.started_ms.map(|started| now_ms.saturating_sub(started)),
+    }
+}

@@ -1,0 +1,334 @@
+//! Feeding a run: what was asked for comes back, and the events that follow from it come out.
+//!
+//! An answer nobody waits for any more, such as that of a tool after a cancellation, makes no event
+//! and changes nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::Value;
+
+use super::{
+    ModelFailure, Run,
+    decide::{answered, returned},
+    judge::{Circumstances, ignored, tidied},
+    milliseconds, prose,
+    retry::{self, Stage},
+    state::{OpenCall, Phase},
+};
+use crate::run::assignment::Effect;
+use crate::{
+    id::ToolCallId,
+    model::usage::Usage,
+    run::{
+        event::{ApprovalDecision, Event, StopReason, Verdict},
+        message::{Artifact, AssistantPart, Image, Message, ToolCall, ToolResult},
+    },
+};
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// What it said, in order.
+    pub content: Vec<AssistantPart>,
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// What it used.
+    pub usage: Usage,
+    /// What that cost; none if the price is not known.
+    pub cost_usd: Option<f64>,
+}
+
+/// What a tool returned.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolOutput {
+    /// What the model reads.
+    pub text: String,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// Images the model sees.
+    pub images: Vec<Image>,
+    /// What the call left behind.
+    pub artifacts: Vec<Artifact>,
+}
+
+impl Run {
+    /// The run begins, and its clock with it.
+    pub fn start(&mut self, now: Duration) -> Vec<Event> {
+        if self.state.phase != Phase::New {
+            return Vec::new();
+        }
+        self.happened(Event::Started, now)
+    }
+
+    /// The model answered.
+    pub fn model_replied(&mut self, reply: Reply, now: Duration) -> Vec<Event> {
+        if !self.is_calling_model() {
+            return Vec::new();
+        }
+        let content = tidied(reply.content, &self.state.call_ids);
+        let calls: Vec<&ToolCall> = content.iter().filter_map(AssistantPart::call).collect();
+        let circumstances = Circumstances { stop: reply.stop, grace: self.state.grace.is_some() };
+        let verdicts = match self.state.phase {
+            Phase::Summary => ignored(&calls),
+            _ => self.judge.verdicts(&calls, circumstances),
+        };
+        let event = Event::Replied {
+            message: Arc::new(Message::Assistant { content }),
+            verdicts,
+            stop: reply.stop,
+            usage: reply.usage,
+            cost_usd: reply.cost_usd.filter(|usd| usd.is_finite() && *usd >= 0.0),
+        };
+        self.happened(event, now)
+    }
+
+    fn is_calling_model(&self) -> bool {
+        matches!(self.state.phase, Phase::Model | Phase::Summary)
+    }
+
+    /// The model was stopped while it answered. What had arrived is kept as the run's last text, unless
+    /// it is a piece of a summary; call it before [`Run::cancelled`] or [`Run::clock`].
+    pub fn reply_cut_off(&mut self, text: &str, now: Duration) -> Vec<Event> {
+        if self.state.phase != Phase::Model || text.trim().is_empty() {
+            return Vec::new();
+        }
+        let text = text.to_owned();
+        self.happened(Event::ReplyCutOff { text }, now)
+    }
+
+    /// An answer is lost of which the provider had counted so much already. Call it before the failure,
+    /// [`Run::cancelled`] or [`Run::clock`] is told.
+    pub fn lost_answer_counted(
+        &mut self,
+        usage: Usage,
+        cost_usd: Option<f64>,
+        now: Duration,
+    ) -> Vec<Event> {
+        if !self.is_calling_model() || usage.total_tokens() == 0 {
+            return Vec::new();
+        }
+        let cost_usd = cost_usd.filter(|usd| usd.is_finite() && *usd >= 0.0);
+        self.happened(Event::LostAnswerCounted { usage, cost_usd }, now)
+    }
+
+    /// The model could not be called. The random number, from 0 to 1, spreads the retries of many runs.
+    pub fn model_failed(
+        &mut self,
+        failure: ModelFailure,
+        random: f64,
+        now: Duration,
+    ) -> Vec<Event> {
+        if !self.is_calling_model() {
+            return Vec::new();
+        }
+        let event = match failure {
+            ModelFailure::Fatal { message } if self.state.phase == Phase::Summary => {
+                self.room_without_summary(message)
+            }
+            ModelFailure::Fatal { message } => Event::Failed { message, answer_lost: false },
+            ModelFailure::ContextLength { message } => self.room_after_refusal(message),
+            ModelFailure::Transient { message, stage, retry_after } => {
+                let delay = |failures| retry::delay_ms(failures, retry_after, random);
+                self.retry(message, stage, delay, milliseconds(now))
+            }
+        };
+        self.happened(event, now)
+    }
+
+    fn retry(
+        &self,
+        reason: String,
+        stage: Stage,
+        delay_ms: impl Fn(u32) -> u64,
+        now_ms: u64,
+    ) -> Event {
+        let answer_lost = stage == Stage::Stream;
+        let max_retries = self.assignment.model_limits.retries_at(stage);
+        let failures = self.state.failures.saturating_add(1);
+        if failures > max_retries {
+            let attempts = if failures == 1 { "attempt" } else { "attempts" };
+            let message = format!("{reason} (given up after {failures} {attempts})");
+            return Event::Failed { message, answer_lost };
+        }
+        let delay_ms = delay_ms(failures);
+        let in_time = self
+            .deadline()
+            .is_none_or(|deadline| now_ms.saturating_add(delay_ms) < milliseconds(deadline));
+        if !in_time {
+            let message = format!("{reason} (no time left for another attempt)");
+            return Event::Failed { message, answer_lost };
+        }
+        let attempt = failures.saturating_add(1);
+        Event::Retrying { attempt, max_retries, delay_ms, reason, answer_lost }
+    }
+
+    /// A call is about to go to its tool. Say so before it does: a call that was begun is never made
+    /// again by itself if the run is cut off.
+    pub fn tool_started(&mut self, id: &ToolCallId, now: Duration) -> Vec<Event> {
+        match self.executable(id).and_then(start_of) {
+            Some(event) => self.happened(event, now),
+            None => Vec::new(),
+        }
+    }
+
+    /// The calls that come next and change nothing are about to go to their tools, side by side.
+    pub fn read_only_calls_started(&mut self, now: Duration) -> Vec<Event> {
+        let next = self.state.calls.iter().filter_map(|open| match &open.verdict {
+            Verdict::Execute { tool } if open.answer.is_none() => Some((open, tool)),
+            Verdict::Execute { .. } | Verdict::Answer { .. } | Verdict::Complete => None,
+        });
+        let ids: Vec<_> = next
+            .take_while(|(_, tool)| self.assignment.effect_of(tool) == Effect::ReadOnly)
+            .map(|(open, _)| open.id.clone())
+            .collect();
+        ids.iter().flat_map(|id| self.tool_started(id, now)).collect()
+    }
+
+    /// A tool returned.
+    pub fn tool_returned(
+        &mut self,
+        id: &ToolCallId,
+        output: ToolOutput,
+        now: Duration,
+    ) -> Vec<Event> {
+        let mut events = self.tool_started(id, now);
+        let Some(call) = self.executable(id) else {
+            return events;
+        };
+        let result = ToolResult {
+            call_id: id.clone(),
+            text: output.text,
+            is_error: output.is_error,
+            images: output.images,
+            artifacts: output.artifacts,
+        };
+        let event = returned(call, result, milliseconds(now));
+        events.extend(self.happened(event, now));
+        events
+    }
+
+    /// A call waits for somebody's decision; the wall clock stands.
+    pub fn approval_requested(
+        &mut self,
+        id: &ToolCallId,
+        request: Value,
+        now: Duration,
+    ) -> Vec<Event> {
+        let Some(call) = self.executable(id) else {
+            return Vec::new();
+        };
+        let event =
+            Event::ApprovalRequested { call_id: id.clone(), tool_name: call.tool_name(), request };
+        self.happened(event, now)
+    }
+
+    /// The decision came. What it means for the call is told with [`Run::tool_returned`].
+    pub fn approval_resolved(
+        &mut self,
+        id: &ToolCallId,
+        decision: ApprovalDecision,
+        reason: Option<String>,
+        now: Duration,
+    ) -> Vec<Event> {
+        if self.executable(id).is_none() {
+            return Vec::new();
+        }
+        let event = Event::ApprovalResolved { call_id: id.clone(), decision, reason };
+        self.happened(event, now)
+    }
+
+    /// Time has passed. Before [`Run::deadline`] nothing follows; after it the run stops waiting for
+    /// the model or for its tools.
+    pub fn clock(&mut self, now: Duration) -> Vec<Event> {
+        let waiting = self.is_calling_model() || self.state.phase == Phase::Tools;
+        let up = self.deadline().is_some_and(|deadline| now >= deadline);
+        if !(waiting && up) {
+            return Vec::new();
+        }
+        let answer_lost = self.is_being_answered(now);
+        self.happened(Event::TimeUp { answer_lost }, now)
+    }
+
+    /// The budget over the whole tree is spent: once its turn is over, the run gets its last chance.
+    pub fn tree_budget_spent(&mut self, now: Duration) -> Vec<Event> {
+        if self.has_ended() || self.state.tree_budget_spent {
+            return Vec::new();
+        }
+        self.happened(Event::TreeBudgetSpent, now)
+    }
+
+    /// The model is to know of something that happened outside, such as the end of a task it had
+    /// started. It reads it at its next turn; call it between two model calls.
+    pub fn announce(&mut self, text: &str, now: Duration) -> Vec<Event> {
+        if self.has_ended() || self.state.phase == Phase::New {
+            return Vec::new();
+        }
+        let message = Arc::new(Message::user(text));
+        self.happened(Event::Announced { message }, now)
+    }
+
+    /// Somebody cancelled the run. Calls that are under way are answered for.
+    pub fn cancelled(&mut self, now: Duration) -> Vec<Event> {
+        if self.has_ended() {
+            return Vec::new();
+        }
+        let answer_lost = self.is_being_answered(now);
+        self.happened(Event::Cancelled { answer_lost }, now)
+    }
+
+    /// Whether the model was called and has not answered.
+    fn is_being_answered(&self, now: Duration) -> bool {
+        self.is_calling_model() && self.state.not_before_ms <= milliseconds(now)
+    }
+
+    /// Takes over a run that was rebuilt from its transcript, and goes on in its place: what had been
+    /// decided but not written is decided again, and a call that may have taken effect is answered
+    /// with that instead of being made again. The clock goes on from [`Run::last_moment`].
+    pub fn taken_over(&mut self, now: Duration) -> Vec<Event> {
+        let mut events = self.settle(now);
+        while let Some(event) = self.unknown_outcome(milliseconds(now)) {
+            events.extend(self.happened(event, now));
+        }
+        events
+    }
+
+    fn unknown_outcome(&self, now_ms: u64) -> Option<Event> {
+        let lost = |call: &&OpenCall| {
+            call.answer.is_none()
+                && call.started_ms.is_some()
+                && self.effect_of(call) == Effect::Mutating
+        };
+        let call = self.state.calls.iter().find(lost)?;
+        self.state.open_call(&call.id)?;
+        let text = prose::OUTCOME_UNKNOWN.to_owned();
+        Some(answered(call, text, true, now_ms))
+    }
+
+    fn executable(&self, id: &ToolCallId) -> Option<&OpenCall> {
+        self.state.open_call(id).filter(|call| matches!(call.verdict, Verdict::Execute { .. }))
+    }
+
+    /// Takes in what happened, and all that follows from it.
+    pub(super) fn happened(&mut self, event: Event, now: Duration) -> Vec<Event> {
+        self.state.apply(&event, milliseconds(now));
+        let mut events = vec![event];
+        events.extend(self.settle(now));
+        events
+    }
+
+    pub(super) fn settle(&mut self, now: Duration) -> Vec<Event> {
+        let now_ms = milliseconds(now).max(self.state.now_ms);
+        let mut events = Vec::new();
+        while let Some(event) = self.decide(now_ms) {
+            self.state.apply(&event, now_ms);
+            events.push(event);
+        }
+        events
+    }
+}
+
+fn start_of(call: &OpenCall) -> Option<Event> {
+    call.started_ms
+        .is_none()
+        .then(|| Event::ToolStarted { call_id: call.id.clone(), tool_name: call.tool_name() })
+}

@@ -1,0 +1,198 @@
+//! Judging a reply: what is to become of each of its calls.
+//!
+//! Every call gets exactly one verdict, and the verdicts are recorded with the reply: rebuilding a run
+//! needs neither the guard nor the schema again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    complete_task::{AnswerCheck, COMPLETE_TASK},
+    prose,
+};
+use crate::run::assignment::{Assignment, Finish, SharedGuard};
+use crate::{
+    id::ToolCallId,
+    rights::tool_name::ToolName,
+    run::{
+        event::{StopReason, Verdict},
+        message::{AssistantPart, ToolCall},
+    },
+};
+
+/// What calls are held against.
+pub(crate) struct Judge {
+    pub(crate) guard: SharedGuard,
+    pub(crate) answer_check: AnswerCheck,
+    finish: Finish,
+    /// Whether `complete_task` hands in an answer. Of a fork that cannot be shown the call it is taken
+    /// all the same.
+    completes: bool,
+    offered: Vec<String>,
+    known: BTreeMap<ToolName, Option<String>>,
+}
+
+/// The state of affairs in which a reply came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Circumstances {
+    /// Why the model stopped.
+    pub(crate) stop: StopReason,
+    /// Whether it was a last chance.
+    pub(crate) grace: bool,
+}
+
+impl Judge {
+    /// The judge of an assignment's calls.
+    pub(crate) fn new(
+        assignment: &Assignment,
+        guard: SharedGuard,
+        answer_check: AnswerCheck,
+    ) -> Self {
+        let mut known = BTreeMap::new();
+        for shown in assignment.shown_tools.iter().flatten() {
+            known.insert(shown.name.clone(), Some(prose::SHOWN_ONLY.to_owned()));
+        }
+        for withheld in &assignment.withheld_tools {
+            let Ok(tool) = withheld.tool.parse::<ToolName>();
+            known.insert(tool, Some(withheld.reason.clone()));
+        }
+        for spec in &assignment.tools {
+            known.insert(spec.name.clone(), None);
+        }
+        let mut offered: Vec<_> =
+            assignment.tools.iter().map(|spec| spec.name.to_string()).collect();
+        if assignment.finish == Finish::CompleteTask {
+            offered.push(COMPLETE_TASK.to_owned());
+        }
+        let finish = assignment.finish;
+        let completes = finish == Finish::CompleteTask || assignment.shown_tools.is_some();
+        Self { guard, answer_check, finish, completes, offered, known }
+    }
+
+    /// One verdict for each call.
+    pub(crate) fn verdicts(
+        &self,
+        calls: &[&ToolCall],
+        circumstances: Circumstances,
+    ) -> Vec<Verdict> {
+        let completes = |call: &ToolCall| self.completes && call.name.trim() == COMPLETE_TASK;
+        if calls.iter().any(|call| completes(call)) {
+            return self.completion_verdicts(calls, completes, circumstances);
+        }
+        calls
+            .iter()
+            .map(|call| match (circumstances.grace, self.finish) {
+                (false, _) => self.verdict(call, circumstances.stop),
+                (true, Finish::CompleteTask) => not_executed("only `complete_task` is left"),
+                (true, Finish::TextAnswer) => not_executed("only a text answer is left"),
+            })
+            .collect()
+    }
+
+    /// The first answer that fits wins; whatever else was called beside it is not executed.
+    fn completion_verdicts(
+        &self,
+        calls: &[&ToolCall],
+        completes: impl Fn(&ToolCall) -> bool,
+        circumstances: Circumstances,
+    ) -> Vec<Verdict> {
+        let others: Vec<_> = calls
+            .iter()
+            .filter(|call| !completes(call))
+            .map(|call| format!("`{}`", call.name))
+            .collect();
+        let beside = if others.is_empty() {
+            String::new()
+        } else {
+            format!("\nNot executed beside it: {}.", others.join(", "))
+        };
+        let mut complete = false;
+        calls
+            .iter()
+            .map(|call| {
+                if !completes(call) {
+                    return not_executed("`complete_task` was called in the same turn");
+                }
+                if complete {
+                    return not_executed("the task is complete");
+                }
+                match self.completion_problem(call, circumstances.stop) {
+                    None => {
+                        complete = true;
+                        Verdict::Complete
+                    }
+                    Some(text) => Verdict::Answer { text: text + &beside },
+                }
+            })
+            .collect()
+    }
+
+    fn completion_problem(&self, call: &ToolCall, stop: StopReason) -> Option<String> {
+        match call.arguments() {
+            Err(problem) => Some(prose::bad_arguments(&call.name, &problem.to_string(), stop)),
+            Ok(arguments) => self
+                .answer_check
+                .answer(arguments)
+                .err()
+                .map(|problems| prose::bad_output(&problems)),
+        }
+    }
+
+    fn verdict(&self, call: &ToolCall, stop: StopReason) -> Verdict {
+        let Ok(tool) = call.name.trim().parse::<ToolName>();
+        let text = match self.known.get(&tool) {
+            None => prose::unknown_tool(&call.name, &self.offered),
+            Some(Some(reason)) => prose::withheld_tool(&call.name, reason),
+            Some(None) => match call.arguments() {
+                Err(problem) => prose::bad_arguments(&call.name, &problem.to_string(), stop),
+                Ok(arguments) => match self.guard.check(&tool, arguments) {
+                    Ok(()) => return Verdict::Execute { tool },
+                    Err(reason) => prose::refused_call(&reason),
+                },
+            },
+        };
+        Verdict::Answer { text }
+    }
+}
+
+fn not_executed(reason: &str) -> Verdict {
+    Verdict::Answer { text: prose::not_executed(reason) }
+}
+
+/// The verdicts on calls that were made in a summary.
+pub(crate) fn ignored(calls: &[&ToolCall]) -> Vec<Verdict> {
+    calls.iter().map(|_| not_executed("a summary was asked for")).collect()
+}
+
+/// A reply as it is kept: no empty texts, and every call with an id nobody else has.
+///
+/// An id that is missing or taken gets a number, the same for the same conversation.
+pub(crate) fn tidied(
+    content: Vec<AssistantPart>,
+    taken: &BTreeSet<ToolCallId>,
+) -> Vec<AssistantPart> {
+    let mut given: BTreeSet<ToolCallId> = BTreeSet::new();
+    let mut tidy = Vec::with_capacity(content.len());
+    for part in content {
+        match part {
+            AssistantPart::Text { text, provider_data: None } if text.trim().is_empty() => {}
+            AssistantPart::ToolCall { mut call } => {
+                let mut number = taken.len() + given.len() + 1;
+                let written = call.id.as_str().to_owned();
+                while call.id.as_str().is_empty()
+                    || taken.contains(&call.id)
+                    || given.contains(&call.id)
+                {
+                    call.id = match written.as_str() {
+                        "" => ToolCallId::new(format!("call-{number}")),
+                        id => ToolCallId::new(format!("{id}-{number}")),
+                    };
+                    number += 1;
+                }
+                given.insert(call.id.clone());
+                tidy.push(AssistantPart::ToolCall { call });
+            }
+            AssistantPart::Text { .. } | AssistantPart::Thinking { .. } => tidy.push(part),
+        }
+    }
+    tidy
+}

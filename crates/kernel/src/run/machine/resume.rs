@@ -1,0 +1,74 @@
+//! Resuming: a new run that goes on with everything an earlier one had said and seen.
+//!
+//! Calls the earlier run left open are answered first, so that the conversation is whole; a call that
+//! may have taken effect is reported as such and never made again by itself.
+
+use std::sync::Arc;
+
+use super::{
+    Run, RunError, opening, prose,
+    state::{OpenCall, Phase},
+};
+use crate::run::assignment::{Assignment, Effect, SharedGuard};
+use crate::run::{
+    event::{Event, Verdict},
+    message::{Message, ToolResult},
+};
+
+impl Run {
+    /// A run that goes on where this one stands, whether it ended or was cut off, and the event that
+    /// opens its transcript. The assignment is commonly made with [`Assignment::resumed_as`]; its
+    /// limits count anew.
+    pub fn resume(
+        &self,
+        assignment: Assignment,
+        guard: SharedGuard,
+    ) -> Result<(Self, Vec<Event>), RunError> {
+        let mut run = Self::unopened(assignment, guard)?;
+        let opened = if self.state.conversation.is_empty() {
+            opening::opened(&run.assignment, None)
+        } else {
+            Event::Opened {
+                messages: self.continued_with(&run.assignment.task),
+                opening: u64::try_from(self.state.frame.opening()).ok(),
+            }
+        };
+        let events = run.happened(opened, std::time::Duration::ZERO);
+        Ok((run, events))
+    }
+
+    fn continued_with(&self, task: &str) -> Vec<Arc<Message>> {
+        let mut messages = self.state.conversation.messages().to_vec();
+        if self.state.phase == Phase::Tools {
+            let results = self.state.calls.iter().map(|call| self.left_open(call));
+            let results = results.collect();
+            messages.push(Arc::new(Message::Tool { results }));
+            messages.extend(self.state.announcements.iter().cloned());
+        }
+        let task = if task.trim().is_empty() { prose::GO_ON } else { task };
+        messages.push(Arc::new(Message::user(task)));
+        messages
+    }
+
+    fn left_open(&self, call: &OpenCall) -> ToolResult {
+        if let Some(answer) = &call.answer {
+            return answer.clone();
+        }
+        let text = match (&call.verdict, call.started_ms, self.effect_of(call)) {
+            (Verdict::Complete, _, _) => prose::ACCEPTED.to_owned(),
+            (Verdict::Answer { text }, _, _) => text.clone(),
+            (Verdict::Execute { .. }, Some(_), Effect::Mutating) => {
+                prose::OUTCOME_UNKNOWN.to_owned()
+            }
+            (Verdict::Execute { .. }, Some(_), Effect::ReadOnly) => prose::INTERRUPTED.to_owned(),
+            (Verdict::Execute { .. }, None, _) => prose::not_executed("the run was cut off"),
+        };
+        ToolResult {
+            call_id: call.id.clone(),
+            text,
+            is_error: call.verdict != Verdict::Complete,
+            images: Vec::new(),
+            artifacts: Vec::new(),
+        }
+    }
+}

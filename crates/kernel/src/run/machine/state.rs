@@ -1,0 +1,511 @@
+//! The state of a run: what its events have made of it so far.
+//!
+//! `State::apply` is the only place where it changes, it never fails, and it looks at nothing but
+//! the event: so the same events always make the same state.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    clock::Clock,
+    compaction::{fill::Fill, frame::Frame, shed, trim},
+    repetition::Repetition,
+};
+use crate::{
+    id::ToolCallId,
+    model::usage::{Cost, Usage},
+    run::{
+        conversation::Conversation,
+        event::{Event, StopReason, Verdict, compaction::Compaction},
+        message::{Artifact, AssistantPart, Message, ToolResult, text_of},
+        outcome::{Ending, RecoveredFrom},
+    },
+};
+
+/// What is told of a run whose answer was withheld.
+const FILTERED: &str = "the provider's content filter stopped the answer";
+
+/// What the events of a run have made of it so far.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct State {
+    pub(crate) phase: Phase,
+    pub(crate) now_ms: u64,
+    pub(crate) clock: Clock,
+    pub(crate) conversation: Conversation,
+    pub(crate) call_ids: BTreeSet<ToolCallId>,
+    pub(crate) turns: u32,
+    pub(crate) tool_uses: u32,
+    pub(crate) usage: Usage,
+    /// A guess of the tokens that the provider did not count; for limits alone.
+    #[serde(default)]
+    pub(crate) uncounted_tokens: u64,
+    pub(crate) cost: Cost,
+    #[serde(default)]
+    pub(crate) frame: Frame,
+    #[serde(default)]
+    pub(crate) fill: Fill,
+    #[serde(default)]
+    pub(crate) summary: Option<SummaryTurn>,
+    #[serde(default)]
+    pub(crate) heard_since_summary: bool,
+    pub(crate) last_reply: LastReply,
+    pub(crate) last_text: String,
+    pub(crate) silent_turns: u32,
+    pub(crate) reminded: bool,
+    pub(crate) calls: Vec<OpenCall>,
+    pub(crate) repetition: Repetition,
+    pub(crate) failures: u32,
+    pub(crate) not_before_ms: u64,
+    pub(crate) announcements: Vec<Arc<Message>>,
+    pub(crate) artifacts: Vec<Artifact>,
+    pub(crate) grace: Option<Grace>,
+    pub(crate) tree_budget_spent: bool,
+    pub(crate) stop: Option<Stop>,
+    pub(crate) ending: Option<Ending>,
+}
+
+/// What a run is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Phase {
+    /// It has not begun.
+    #[default]
+    New,
+    /// A turn's calls are answered, or it had none; the turn is to be closed.
+    TurnOver,
+    /// It is about to decide what comes next.
+    Between,
+    /// The model is being called.
+    Model,
+    /// The model is being asked for a summary.
+    Summary,
+    /// It answered; what becomes of the answer is to be decided.
+    SummaryOver,
+    /// Tools are being called.
+    Tools,
+    /// It is over.
+    Ended,
+}
+
+/// What the last answer of the model was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LastReply {
+    /// There was none since the run, or its last chance, began.
+    #[default]
+    None,
+    /// Neither text nor calls.
+    Empty,
+    /// Text without calls.
+    Text,
+    /// Calls.
+    Calls,
+}
+
+/// A call of the turn at hand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct OpenCall {
+    pub(crate) id: ToolCallId,
+    pub(crate) name: String,
+    pub(crate) verdict: Verdict,
+    pub(crate) streak: u32,
+    pub(crate) started_ms: Option<u64>,
+    pub(crate) answer: Option<ToolResult>,
+}
+
+impl OpenCall {
+    /// The tool's canonical name where it is known, else the name as the model spelled it.
+    pub(crate) fn tool_name(&self) -> String {
+        match &self.verdict {
+            Verdict::Execute { tool } => tool.to_string(),
+            Verdict::Answer { .. } | Verdict::Complete => self.name.clone(),
+        }
+    }
+}
+
+/// A summary that was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SummaryTurn {
+    /// What the model is asked.
+    request: Arc<Message>,
+    /// How many messages of the conversation it is given.
+    pub(crate) first: usize,
+    /// Both together.
+    pub(crate) asked: Conversation,
+    /// What the provider said when it refused the conversation in the middle of a turn.
+    pub(crate) refusal: Option<String>,
+    /// What the model answered.
+    pub(crate) text: Option<String>,
+}
+
+/// A last chance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Grace {
+    pub(crate) reason: RecoveredFrom,
+    pub(crate) until_ms: u64,
+    pub(crate) tries: u32,
+    pub(crate) over: bool,
+    pub(crate) repeated: Option<Repeated>,
+}
+
+/// A call that was made again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Repeated {
+    pub(crate) tool_name: String,
+    pub(crate) times: u32,
+}
+
+/// Why a run cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Stop {
+    /// It was cancelled.
+    Cancelled,
+    /// The time ran out while tools were being called: they are answered for.
+    TimeUp,
+    /// The model failed.
+    Failed { message: String },
+}
+
+impl SummaryTurn {
+    fn new(
+        conversation: &Conversation,
+        request: &Arc<Message>,
+        messages: u64,
+        refusal: Option<&String>,
+    ) -> Self {
+        let first = usize::try_from(messages).unwrap_or(usize::MAX).min(conversation.len());
+        let given = conversation.messages().iter().take(first);
+        Self {
+            request: request.clone(),
+            first,
+            asked: given.chain([request]).cloned().collect(),
+            refusal: refusal.cloned(),
+            text: None,
+        }
+    }
+
+    /// The same after results were cut.
+    fn of_trimmed(&self, conversation: &Conversation) -> Self {
+        let given = conversation.messages().iter().take(self.first);
+        Self { asked: given.chain([&self.request]).cloned().collect(), ..self.clone() }
+    }
+}
+
+impl State {
+    /// Takes in what happened at that time.
+    pub(crate) fn apply(&mut self, event: &Event, at_ms: u64) {
+        if event.leaves_the_run_alone() {
+            return;
+        }
+        let at_ms = at_ms.max(self.now_ms);
+        self.now_ms = at_ms;
+        match event {
+            Event::Queued { .. }
+            | Event::TextChunk { .. }
+            | Event::ThoughtChunk { .. }
+            | Event::SubAgentStart { .. }
+            | Event::SubAgentEnd { .. } => {}
+            Event::Opened { messages, opening } => self.open(messages, *opening),
+            Event::Started => {
+                self.clock = Clock::started(at_ms);
+                self.phase = Phase::Between;
+            }
+            Event::TurnStarted { grace, .. } => self.start_turn(*grace),
+            Event::Replied { message, verdicts, stop, usage, cost_usd } => {
+                self.cost.add(*cost_usd);
+                let fill = self.count(usage, message);
+                if let Some(summary) = &mut self.summary {
+                    summary.text = Some(text_of(parts_of(message)));
+                    self.phase = Phase::SummaryOver;
+                } else {
+                    self.fill = fill;
+                    self.take_in_reply(message, verdicts);
+                    // The same words would be stopped again.
+                    if *stop == StopReason::ContentFilter && verdicts.is_empty() {
+                        self.stop = Some(Stop::Failed { message: FILTERED.to_owned() });
+                    }
+                }
+            }
+            Event::ReplyCutOff { text } => self.last_text.clone_from(text),
+            Event::LostAnswerCounted { usage, cost_usd } => {
+                self.usage.add(usage);
+                self.cost.add(*cost_usd);
+                self.lose_answer(true);
+            }
+            Event::Retrying { delay_ms, answer_lost, .. } => {
+                self.lose_answer(*answer_lost);
+                self.failures = self.failures.saturating_add(1);
+                self.not_before_ms = at_ms.saturating_add(*delay_ms);
+            }
+            Event::Failed { message, answer_lost } => {
+                self.lose_answer(*answer_lost);
+                self.halt(Stop::Failed { message: message.clone() });
+            }
+            Event::ToolStarted { call_id, .. } => self.start_call(call_id, at_ms),
+            Event::ToolReturned { result, .. } => self.answer_call(result, at_ms),
+            Event::ApprovalRequested { call_id, .. } => {
+                self.clock.wait_for(call_id.clone(), at_ms);
+            }
+            Event::ApprovalResolved { call_id, .. } => {
+                self.clock.stop_waiting_for(call_id, at_ms);
+            }
+            Event::SummaryRequested { message, messages, refusal } => {
+                let turn =
+                    SummaryTurn::new(&self.conversation, message, *messages, refusal.as_ref());
+                self.summary = Some(turn);
+                self.heard_since_summary = false;
+                self.enter(Phase::Summary);
+            }
+            Event::Compacted(compaction) => self.compact(compaction),
+            Event::TurnCompleted { .. } => self.phase = Phase::Between,
+            Event::Reminded { message } => {
+                self.reminded = true;
+                self.say(message.clone());
+            }
+            Event::Announced { message } => self.announce(message),
+            Event::TimeUp { answer_lost } => {
+                self.lose_answer(*answer_lost);
+                self.halt(Stop::TimeUp);
+            }
+            Event::TreeBudgetSpent => self.tree_budget_spent = true,
+            Event::Cancelled { answer_lost } => {
+                self.lose_answer(*answer_lost);
+                self.halt(Stop::Cancelled);
+            }
+            Event::GraceStarted { reason, grace_ms, messages } => {
+                self.start_grace(*reason, at_ms.saturating_add(*grace_ms), messages);
+            }
+            Event::GraceEnded { .. } => {
+                if let Some(grace) = &mut self.grace {
+                    grace.over = true;
+                }
+            }
+            Event::Ended { ending } => {
+                self.phase = Phase::Ended;
+                self.ending = Some(ending.clone());
+            }
+        }
+    }
+
+    /// Whether a tool may still answer that call.
+    pub(crate) fn open_call(&self, id: &ToolCallId) -> Option<&OpenCall> {
+        self.calls
+            .iter()
+            .find(|call| call.id == *id && call.answer.is_none())
+            .filter(|_| self.phase == Phase::Tools)
+    }
+
+    /// The tokens that count for limits.
+    pub(crate) fn tokens_spent(&self) -> u64 {
+        self.usage.total_tokens().saturating_add(self.uncounted_tokens)
+    }
+
+    /// The call of the turn at hand that was made most often in a row.
+    pub(crate) fn most_repeated(&self) -> Option<Repeated> {
+        let call = self.calls.iter().max_by_key(|call| call.streak)?;
+        Some(Repeated { tool_name: call.tool_name(), times: call.streak })
+    }
+
+    /// Adds a message that the model has not read yet.
+    fn say(&mut self, message: Arc<Message>) {
+        self.fill.grow(&message);
+        self.conversation.push(message);
+    }
+
+    fn open(&mut self, messages: &[Arc<Message>], opening: Option<u64>) {
+        self.call_ids = messages
+            .iter()
+            .flat_map(|message| message.calls().map(|call| call.id.clone()))
+            .collect();
+        self.conversation = messages.iter().cloned().collect();
+        self.frame = Frame::of(messages.len(), opening);
+        self.fill = Fill::guessed(&self.conversation);
+        let earlier = messages.iter().skip(self.frame.opening());
+        self.heard_since_summary =
+            earlier.into_iter().any(|message| matches!(**message, Message::Assistant { .. }));
+    }
+
+    fn compact(&mut self, compaction: &Compaction) {
+        match compaction {
+            Compaction::Trimmed { call_ids, .. } => {
+                self.conversation = trim::cut(&self.conversation, call_ids);
+                let turn = self.summary.as_ref();
+                self.summary = turn.map(|turn| turn.of_trimmed(&self.conversation));
+            }
+            Compaction::Summarised { summary, .. } => {
+                let first = self.summary.as_ref().map_or(0, |turn| turn.first);
+                (self.conversation, self.frame) =
+                    self.frame.around_summary(&self.conversation, first, summary);
+                self.go_on_after_summary();
+            }
+            Compaction::Dropped { turns_dropped, .. } => {
+                (self.conversation, self.frame) =
+                    shed::without(&self.conversation, &self.frame, *turns_dropped);
+                self.go_on_after_summary();
+            }
+        }
+        self.fill = Fill::guessed(&self.conversation);
+    }
+
+    /// Takes up again what the summary had interrupted, if there was one.
+    fn go_on_after_summary(&mut self) {
+        if let Some(turn) = self.summary.take() {
+            self.enter(if turn.refusal.is_some() { Phase::Model } else { Phase::Between });
+        }
+    }
+
+    /// Nothing that comes now has failed yet.
+    fn enter(&mut self, phase: Phase) {
+        self.failures = 0;
+        self.not_before_ms = 0;
+        self.phase = phase;
+    }
+
+    fn start_turn(&mut self, grace: bool) {
+        match &mut self.grace {
+            Some(grace_period) if grace => grace_period.tries += 1,
+            Some(_) | None => self.turns += 1,
+        }
+        self.enter(Phase::Model);
+    }
+
+    /// Counts what an answer used, and tells how full the conversation is after it. Where the provider
+    /// counts nothing, both are guesses.
+    fn count(&mut self, usage: &Usage, answer: &Message) -> Fill {
+        self.usage.add(usage);
+        match usage.total_tokens() {
+            0 => {
+                let guess = self.fill.guessed_with(answer);
+                self.uncounted_tokens = self.uncounted_tokens.saturating_add(guess.tokens());
+                guess
+            }
+            tokens => Fill::measured(tokens),
+        }
+    }
+
+    fn take_in_reply(&mut self, message: &Arc<Message>, verdicts: &[Verdict]) {
+        let text = text_of(parts_of(message));
+        let has_text = !text.trim().is_empty();
+        if has_text {
+            self.last_text = text;
+        }
+        let streaks =
+            if verdicts.is_empty() { Vec::new() } else { self.repetition.take_in(message) };
+        self.calls = message
+            .calls()
+            .zip(verdicts)
+            .zip(streaks)
+            .map(|((call, verdict), streak)| OpenCall {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                verdict: verdict.clone(),
+                streak,
+                started_ms: None,
+                answer: None,
+            })
+            .collect();
+        self.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));
+        // Reasoning alone is recorded, but providers do not take it back.
+        if has_text || !self.calls.is_empty() {
+            self.heard_since_summary = true;
+            self.conversation.push(message.clone());
+        }
+        if self.calls.is_empty() {
+            self.silent_turns = self.silent_turns.saturating_add(1);
+            self.last_reply = if has_text { LastReply::Text } else { LastReply::Empty };
+            self.phase = Phase::TurnOver;
+        } else {
+            self.silent_turns = 0;
+            self.reminded = false;
+            self.last_reply = LastReply::Calls;
+            self.phase = Phase::Tools;
+        }
+    }
+
+    fn start_call(&mut self, id: &ToolCallId, at_ms: u64) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == *id) {
+            call.started_ms = Some(at_ms);
+            self.tool_uses = self.tool_uses.saturating_add(1);
+        }
+    }
+
+    fn answer_call(&mut self, result: &ToolResult, at_ms: u64) {
+        self.clock.stop_waiting_for(&result.call_id, at_ms);
+        self.artifacts.extend(result.artifacts.iter().cloned());
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == result.call_id) {
+            call.answer = Some(result.clone());
+        }
+        if self.calls.iter().any(|call| call.answer.is_none()) {
+            return;
+        }
+        let results = self.calls.iter_mut().filter_map(|call| call.answer.take());
+        let results = results.collect();
+        self.say(Arc::new(Message::Tool { results }));
+        for message in std::mem::take(&mut self.announcements) {
+            self.say(message);
+        }
+        self.phase = Phase::TurnOver;
+    }
+
+    /// Messages must not come between calls and their results.
+    fn announce(&mut self, message: &Arc<Message>) {
+        if self.phase == Phase::Tools {
+            self.announcements.push(message.clone());
+        } else {
+            self.say(message.clone());
+        }
+    }
+
+    /// An answer that was begun and lost was paid for; how much is not known.
+    fn lose_answer(&mut self, lost: bool) {
+        if lost {
+            self.cost.add(None);
+        }
+    }
+
+    /// Stops waiting for the model; tools that are under way are answered for before anything else.
+    fn halt(&mut self, stop: Stop) {
+        match self.phase {
+            Phase::Model => {
+                self.phase = Phase::TurnOver;
+                self.stop = Some(stop).filter(|stop| *stop != Stop::TimeUp);
+            }
+            Phase::Summary | Phase::SummaryOver => {
+                self.go_on_after_summary();
+                if self.phase == Phase::Model {
+                    self.phase = Phase::TurnOver;
+                }
+                self.stop = Some(stop).filter(|stop| *stop != Stop::TimeUp);
+            }
+            Phase::New => {
+                self.phase = Phase::Between;
+                self.stop = Some(stop);
+            }
+            Phase::Tools | Phase::Between | Phase::TurnOver => self.stop = Some(stop),
+            Phase::Ended => {}
+        }
+    }
+
+    fn start_grace(&mut self, reason: RecoveredFrom, until_ms: u64, messages: &[Arc<Message>]) {
+        for message in messages {
+            self.say(message.clone());
+        }
+        self.last_reply = LastReply::None;
+        self.grace = Some(Grace {
+            reason,
+            until_ms,
+            tries: 0,
+            over: false,
+            repeated: self.most_repeated().filter(|_| reason == RecoveredFrom::Loop),
+        });
+    }
+}
+
+fn parts_of(message: &Message) -> &[AssistantPart] {
+    match message {
+        Message::Assistant { content } => content,
+        Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
+    }
+}

@@ -1,0 +1,215 @@
+//! What a run takes over from the one that asked for it.
+
+use super::*;
+use crate::{
+    agent::definition::OutputConfig,
+    run::{fork::Fork, outcome::Status, state::State},
+};
+
+const BOUNDARY: &str = "### FORKING CONVERSATION CONTEXT ###\n### ENTERING SUB-AGENT ROUTINE ###\n\
+    Entered sub-agent context\n\nPLEASE NOTE:\n\
+    - The messages above this point are from the main thread prior to sub-agent execution.\n\
+    - Context messages may include tool_use blocks for tools not available in sub-agent context.\n\
+    - Only complete the specific sub-agent task you have been assigned below.";
+
+fn thinking() -> AssistantPart {
+    AssistantPart::Thinking { text: "hm".to_owned(), signature: None, provider_data: None }
+}
+
+/// A parent that has read a file and is in the middle of a command.
+fn parent(assignment: Assignment) -> Script {
+    let mut parent = Script::begin(assignment);
+    parent.replies(vec![thinking(), read("a", "x")]).returns("a", "text");
+    parent.replies(vec![thinking(), AssistantPart::text("I delegate."), call("b", "shell", "{}")]);
+    assert_eq!(parent.pending().len(), 1);
+    parent
+}
+
+/// A planner that may only read.
+fn planner() -> Assignment {
+    let mut assignment = assignment();
+    let definition = Arc::make_mut(&mut assignment.definition);
+    definition.agent_type = AgentName::new("planner");
+    definition.prompt_config.system_prompt = Some("You plan in ${cwd}.".to_owned());
+    assignment.task = "Plan it.".to_owned();
+    assignment.tools.truncate(1);
+    assignment
+}
+
+fn forked(parent: &Script, assignment: Assignment) -> Script {
+    let fork = Some(Fork::of(&parent.run));
+    Script::begun(Run::new(RunRequest { assignment, fork, guard: guard() }).unwrap())
+}
+
+fn messages(script: &Script) -> Vec<Message> {
+    script.run.conversation().messages().iter().map(|message| (**message).clone()).collect()
+}
+
+/// What the parent asked last, before it delegated.
+fn asked(parent: &Script) -> Vec<Message> {
+    let mut messages = messages(parent);
+    messages.pop();
+    messages
+}
+
+#[test]
+fn a_fork_repeats_what_its_parent_asked() {
+    let parent = parent(main_agent());
+    let fork = forked(&parent, planner());
+    let messages = messages(&fork);
+    let (before, after) = messages.split_at(asked(&parent).len());
+    assert_eq!(before, asked(&parent));
+    let task = "From here on you are `planner`. Your instructions, in the place of those at the \
+        beginning:\n\nYou plan in /work.\n\nOf the tools you have only: read_file. When the task is \
+        done, answer in text without calling a tool: only that answer is handed back.\n\nYour \
+        task:\n\nPlan it.";
+    let told = [Message::assistant("I delegate."), Message::user(BOUNDARY), Message::user(task)];
+    assert_eq!(after, told);
+    assert_eq!(fork.offered(), ["read_file", "grep_files", "shell"]);
+}
+
+#[test]
+fn seeing_a_tool_gives_no_right_to_it() {
+    let mut fork = forked(&parent(main_agent()), planner());
+    fork.replies(vec![
+        call("1", "shell", "{}"),
+        call("2", "write_file", "{}"),
+        call("3", "nonsense", "{}"),
+        read("4", "y"),
+    ]);
+    assert_eq!(fork.pending().len(), 1);
+    fork.returns("4", "fine");
+    let expected = [
+        ("1", "`shell` is not available to you: it belongs to the conversation before your task."),
+        ("2", "`write_file` is not available to you: the agent is not trusted."),
+        ("3", "There is no tool `nonsense`. Available: read_file."),
+        ("4", "fine"),
+    ];
+    assert_eq!(fork.results(), results(&expected));
+}
+
+#[test]
+fn a_fork_of_the_main_agent_hands_in_a_text() {
+    let mut fork = forked(&parent(main_agent()), planner());
+    fork.says("The plan.");
+    let outcome = fork.outcome();
+    assert_eq!(
+        (outcome.ending.status, outcome.ending.result.as_str()),
+        (Status::Goal, "The plan.")
+    );
+    // A model that calls what others call has handed in as well.
+    let mut fork = forked(&parent(main_agent()), planner());
+    fork.replies(vec![complete("1", "The plan.")]);
+    let outcome = fork.outcome();
+    assert_eq!(
+        (outcome.ending.status, outcome.ending.result.as_str()),
+        (Status::Goal, "The plan.")
+    );
+}
+
+#[test]
+fn a_fork_of_a_subagent_hands_in_as_that_does() {
+    let parent = parent(assignment());
+    let mut fork = forked(&parent, planner());
+    assert_eq!(messages(&fork)[..4], asked(&parent));
+    assert_eq!(fork.offered(), ["read_file", "grep_files", "shell", "complete_task"]);
+    assert!(fork.last_said().contains("call `complete_task` with your whole answer"));
+    fork.says("The plan.");
+    assert!(fork.last_said().starts_with("You called no tool."));
+}
+
+#[test]
+fn where_no_cache_can_be_shared_a_fork_has_its_own_instructions_and_tools() {
+    let mut other_model = planner();
+    other_model.model.id = "another".to_owned();
+    let mut other_provider = planner();
+    other_provider.model.provider = "another".to_owned();
+    let mut own_form = planner();
+    Arc::make_mut(&mut own_form.definition).output_config = Some(OutputConfig {
+        output_name: "plan".to_owned(),
+        description: String::new(),
+        schema: json!({"type": "array"}),
+    });
+    for assignment in [other_model, other_provider, own_form] {
+        for parent in [parent(main_agent()), parent(super::assignment())] {
+            let fork = forked(&parent, assignment.clone());
+            let messages = messages(&fork);
+            let Message::System { text } = &messages[0] else { panic!("{messages:?}") };
+            assert!(text.starts_with("You plan in /work.\n\n"), "{text}");
+            assert_eq!(messages[1..4], asked(&parent)[1..]);
+            let told = [
+                Message::assistant("I delegate."),
+                Message::user(BOUNDARY),
+                Message::user("Plan it."),
+            ];
+            assert_eq!(messages[4..], told);
+            assert_eq!(fork.offered(), ["read_file", "complete_task"]);
+        }
+    }
+}
+
+#[test]
+fn results_of_calls_that_are_gone_go_too() {
+    let result = |id: &str| ToolResult {
+        call_id: ToolCallId::new(id),
+        text: "r".to_owned(),
+        is_error: false,
+        images: Vec::new(),
+        artifacts: Vec::new(),
+    };
+    let assistant = |content: Vec<AssistantPart>| Message::Assistant { content };
+    let settled = assistant(vec![thinking(), read("a", "x")]);
+    let opened = Event::Opened {
+        messages: [
+            Message::system("parent"),
+            Message::user("do"),
+            settled.clone(),
+            Message::Tool { results: vec![result("a"), result("orphan")] },
+            assistant(vec![call("lost", "Task", "{}")]),
+        ]
+        .map(Arc::new)
+        .to_vec(),
+        opening: None,
+    };
+    let (mut run, _) =
+        Run::new(RunRequest { assignment: main_agent(), fork: None, guard: guard() }).unwrap();
+    run.state = State::default();
+    run.happened(opened, Duration::ZERO);
+    let fork = Fork::of(&run).settled(true);
+    let fork: Vec<_> = fork.iter().map(|message| (**message).clone()).collect();
+    let kept = Message::Tool { results: vec![result("a")] };
+    assert_eq!(fork, [Message::system("parent"), Message::user("do"), settled, kept]);
+}
+
+#[test]
+fn what_was_taken_over_may_go_to_make_room_and_the_task_may_not() {
+    let fork = forked(&parent(main_agent()), planner());
+    let opened = fork.events().next().unwrap();
+    assert!(matches!(opened, Event::Opened { opening: Some(1), .. }), "{opened:?}");
+    let mut assignment = planner();
+    assignment.model_limits.context_window = Some(20_000);
+    let mut long = Script::begin(main_agent());
+    long.replies(vec![read("a", "x")]).returns("a", &"text ".repeat(4000));
+    long.replies(vec![call("b", "shell", "{}")]);
+    let mut fork = forked(&long, assignment);
+    let mut full = reply(vec![read("c", "y")]);
+    full.usage.input_tokens = 19_000;
+    fork.answers(full).returns("c", "more");
+    let compacted = fork.events().any(|event| matches!(event, Event::Compacted { .. }));
+    assert!(compacted, "{:?}", fork.events().last());
+    let messages = messages(&fork);
+    assert_eq!(messages[0], asked(&long)[0]);
+    let told = |message: &Message| format!("{message:?}").contains("You plan in /work.");
+    assert!(messages.iter().any(told), "{messages:?}");
+    assert!(!format!("{messages:?}").contains("text text text"));
+}
+
+#[test]
+fn a_fork_that_is_resumed_repeats_the_same_beginning() {
+    let mut fork = forked(&parent(main_agent()), planner());
+    fork.reads("1", "y");
+    let again = fork.run.assignment().resumed_as(RunId::new("agent-2"), "And then?");
+    let resumed = Script::begun(fork.run.resume(again, guard()).unwrap());
+    assert_eq!(messages(&resumed)[..messages(&fork).len()], messages(&fork));
+    assert_eq!(resumed.offered(), fork.offered());
+}

@@ -1,0 +1,261 @@
+//! Limits, and the last chance that follows on them.
+
+use super::*;
+use crate::run::{
+    ModelFailure,
+    outcome::{RecoveredFrom, Status},
+};
+
+fn grace_warning(script: &Script) -> String {
+    script.last_said()
+}
+
+#[test]
+fn used_up_turns_lead_to_a_last_chance() {
+    let mut script = Script::begin(with_limits(|limits| limits.max_turns = 2));
+    script.reads("a", "x").reads("b", "y");
+    assert_eq!(script.offered(), ["complete_task"]);
+    assert_eq!(
+        grace_warning(&script),
+        "All turns are used up. This is your last chance: call `complete_task` now with the best \
+         answer you have. No other tool will run."
+    );
+    script.replies(vec![complete("c", "saved")]);
+    let outcome = script.outcome();
+    assert_eq!(outcome.ending.status, Status::Goal);
+    assert_eq!(outcome.ending.recovered_from, Some(RecoveredFrom::MaxTurns));
+    assert_eq!((outcome.turns_used, outcome.usage.total_tokens()), (2, 330));
+}
+
+#[test]
+fn a_last_chance_not_taken_keeps_the_original_status() {
+    let mut script = Script::begin(with_limits(|limits| limits.max_turns = 1));
+    script.replies(vec![AssistantPart::text("Half."), read("a", "x")]);
+    script.returns("a", "text").says("I need more time.");
+    let ending = script.outcome().ending;
+    assert_eq!((ending.status, ending.recovered_from), (Status::MaxTurns, None));
+    assert_eq!((ending.result.as_str(), ending.partial), ("I need more time.", true));
+    assert_eq!(ending.error.as_deref(), Some("the limit of 1 turns was reached"));
+}
+
+#[test]
+fn pending_results_stay_and_the_warning_comes_after_them() {
+    let mut script = Script::begin(with_limits(|limits| limits.max_turns = 1));
+    script.replies(vec![read("a", "x"), read("b", "y")]);
+    script.returns("b", "second").returns("a", "first");
+    assert_eq!(script.results(), results(&[("a", "first"), ("b", "second")]));
+    let messages = script.run.conversation().messages();
+    let [_, _, assistant, tool, warning] = messages else {
+        panic!("{messages:?}");
+    };
+    assert!(matches!(**assistant, Message::Assistant { .. }));
+    assert!(matches!(**tool, Message::Tool { .. }));
+    assert!(matches!(**warning, Message::User { .. }));
+}
+
+#[test]
+fn an_answer_that_does_not_fit_gets_a_second_try_and_no_third() {
+    let mut script = Script::begin(with_limits(|limits| limits.max_turns = 0));
+    script.replies(vec![call("a", "complete_task", "{}")]);
+    assert_eq!(script.offered(), ["complete_task"]);
+    script.replies(vec![complete("b", "saved")]);
+    assert_eq!(script.outcome().ending.status, Status::Goal);
+
+    let mut script = Script::begin(with_limits(|limits| limits.max_turns = 0));
+    script.replies(vec![call("a", "complete_task", "{}")]);
+    script.replies(vec![call("b", "complete_task", "{")]);
+    let outcome = script.outcome();
+    assert_eq!(outcome.ending.status, Status::MaxTurns);
+    assert_eq!((outcome.turns_used, outcome.usage.total_tokens()), (0, 220));
+}
+
+#[test]
+fn other_calls_are_not_executed_in_a_last_chance() {
+    let mut script = Script::begin(with_limits(|limits| limits.max_turns = 0));
+    script.replies(vec![read("a", "x")]);
+    assert_eq!(script.results(), results(&[("a", "Not executed: only `complete_task` is left.")]));
+    script.replies(vec![read("b", "x"), complete("c", "saved")]);
+    assert_eq!(script.outcome().ending.result, "saved");
+    assert_eq!(script.outcome().tool_uses, 0);
+}
+
+#[test]
+fn the_time_limit_counts_between_turns() {
+    let mut script = Script::begin(assignment());
+    script.passes(99_999).reads("a", "x");
+    assert_eq!(script.offered().len(), 4);
+    script.replies(vec![read("b", "x")]).passes(1).returns("b", "late");
+    assert_eq!(script.offered(), ["complete_task"]);
+    assert_eq!(script.results(), results(&[("b", "late")]));
+    let deadline = script.model_request().deadline;
+    assert_eq!(deadline, Some(Duration::from_secs(110)));
+    script.replies(vec![complete("c", "saved")]);
+    assert_eq!(script.outcome().ending.recovered_from, Some(RecoveredFrom::Timeout));
+}
+
+#[test]
+fn the_time_limit_stops_a_model_that_does_not_answer() {
+    let mut script = Script::begin(assignment());
+    script.passes(99_999);
+    assert_eq!(script.does(Run::clock), []);
+    script.passes(1).does(|run, now| run.reply_cut_off("So far: ", now));
+    script.does(Run::clock);
+    assert!(grace_warning(&script).starts_with("The time is up."));
+    // What had arrived is the result so far; the conversation holds whole answers alone.
+    assert_eq!(script.run.conversation().len(), 3);
+    script.passes(9_999);
+    assert_eq!(script.does(Run::clock), []);
+    script.passes(1).does(Run::clock);
+    let outcome = script.outcome();
+    assert_eq!(outcome.ending.status, Status::Timeout);
+    assert_eq!((outcome.ending.result.as_str(), outcome.ending.partial), ("So far: ", true));
+    assert_eq!(outcome.ending.error.as_deref(), Some("the time limit of 100 s was reached"));
+    assert_eq!(outcome.duration_ms, 110_000);
+}
+
+#[test]
+fn the_time_limit_answers_for_tools_that_do_not_return() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![
+        read("a", "x"),
+        read("b", "y"),
+        call("c", "shell", "{}"),
+        call("d", "shell", "{}"),
+    ]);
+    for id in ["a", "b", "c"] {
+        script.does(|run, now| run.tool_started(&ToolCallId::new(id), now));
+    }
+    script.returns("a", "done").passes(100_000).does(Run::clock);
+    assert_eq!(
+        script.results(),
+        results(&[
+            ("a", "done"),
+            ("b", "Stopped: the time is up."),
+            ("c", "Stopped: the time is up. Whether it took effect is not known."),
+            ("d", "Not executed: the time is up."),
+        ])
+    );
+    assert_eq!(script.offered(), ["complete_task"]);
+    let late = script
+        .does(|run, now| run.tool_returned(&ToolCallId::new("b"), ToolOutput::default(), now));
+    assert_eq!(late, []);
+    script.replies(vec![complete("e", "saved")]);
+    assert_eq!(script.outcome().ending.recovered_from, Some(RecoveredFrom::Timeout));
+}
+
+#[test]
+fn an_answer_that_comes_late_but_fits_is_taken() {
+    let mut script = Script::begin(assignment());
+    script.passes(500_000).replies(vec![complete("a", "late")]);
+    let ending = script.outcome().ending;
+    assert_eq!((ending.status, ending.recovered_from), (Status::Goal, None));
+}
+
+#[test]
+fn without_a_grace_period_the_end_is_at_once() {
+    let mut script = Script::begin(with_limits(|limits| {
+        limits.max_turns = 1;
+        limits.grace_period_seconds = 0;
+    }));
+    script.reads("a", "x");
+    assert_eq!(script.outcome().ending.status, Status::MaxTurns);
+    assert_eq!(script.run.conversation().len(), 4);
+}
+
+#[test]
+fn a_token_budget_leads_to_a_last_chance() {
+    let mut script = Script::begin(with_limits(|limits| limits.max_tokens = Some(220)));
+    script.reads("a", "x");
+    assert_eq!(script.offered().len(), 4);
+    script.reads("b", "y");
+    assert!(grace_warning(&script).starts_with("The budget is spent."));
+    script.says("No.");
+    let ending = script.outcome().ending;
+    assert_eq!(ending.status, Status::Budget);
+    assert_eq!(ending.error.as_deref(), Some("the budget of 220 tokens was reached"));
+}
+
+#[test]
+fn a_cost_budget_counts_what_is_known() {
+    let mut script = Script::begin(with_limits(|limits| limits.max_cost_usd = Some(0.5)));
+    script.answers(Reply { cost_usd: None, ..reply(vec![read("a", "x")]) });
+    script.returns("a", "text").reads("b", "y");
+    assert_eq!(script.offered().len(), 4);
+    script.reads("c", "z");
+    script.replies(vec![complete("d", "saved")]);
+    let outcome = script.outcome();
+    assert_eq!(outcome.ending.recovered_from, Some(RecoveredFrom::Budget));
+    assert_eq!(outcome.cost_usd, None);
+}
+
+#[test]
+fn prices_that_are_no_numbers_are_no_prices() {
+    for nonsense in [f64::NAN, f64::INFINITY, -1.0] {
+        let mut script = Script::begin(assignment());
+        script.answers(Reply { cost_usd: Some(nonsense), ..reply(vec![complete("a", "x")]) });
+        assert_eq!(script.outcome().cost_usd, None);
+    }
+}
+
+#[test]
+fn a_spent_tree_budget_counts_once_the_turn_is_over() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "x")]);
+    script.does(Run::tree_budget_spent);
+    assert_eq!(script.does(Run::tree_budget_spent), []);
+    assert_eq!(script.pending().len(), 1);
+    script.returns("a", "text").says("No.");
+    let ending = script.outcome().ending;
+    assert_eq!(ending.status, Status::Budget);
+    assert_eq!(ending.error.as_deref(), Some("the budget of the whole tree of agents was reached"));
+}
+
+#[test]
+fn a_model_that_fails_in_its_last_chance_leaves_the_original_status() {
+    let mut script = Script::begin(with_limits(|limits| limits.max_turns = 0));
+    script.does(|run, now| {
+        let message = "500".to_owned();
+        run.model_failed(ModelFailure::Fatal { message }, 0.5, now)
+    });
+    let ending = script.outcome().ending;
+    assert_eq!(ending.status, Status::MaxTurns);
+    assert_eq!(
+        ending.error.as_deref(),
+        Some("the limit of 0 turns was reached; then the model failed: 500")
+    );
+}
+
+#[test]
+fn a_last_chance_is_told_from_start_to_end() {
+    for (reply, expected) in [(complete("a", "x"), true), (AssistantPart::text("no"), false)] {
+        let mut script = Script::begin(with_limits(|limits| limits.max_turns = 0));
+        script.replies(vec![reply]);
+        let told: Vec<_> = script
+            .events()
+            .filter_map(|event| match event {
+                Event::GraceStarted { reason, grace_ms, .. } => Some((*reason, Err(*grace_ms))),
+                Event::GraceEnded { reason, recovered } => Some((*reason, Ok(*recovered))),
+                _ => None,
+            })
+            .collect();
+        let reason = RecoveredFrom::MaxTurns;
+        assert_eq!(told, [(reason, Err(10_000)), (reason, Ok(expected))]);
+    }
+}
+
+#[test]
+fn a_main_agent_gets_its_last_chance_in_text() {
+    let mut script = Script::begin(Assignment {
+        finish: Finish::TextAnswer,
+        ..with_limits(|limits| limits.max_turns = 1)
+    });
+    script.reads("a", "x");
+    assert_eq!(script.offered(), [] as [&str; 0]);
+    script.replies(vec![read("b", "x")]);
+    assert_eq!(script.results(), results(&[("b", "Not executed: only a text answer is left.")]));
+    script.says("As far as I see: 42.");
+    let ending = script.outcome().ending;
+    assert_eq!(ending.status, Status::Goal);
+    assert_eq!(ending.recovered_from, Some(RecoveredFrom::MaxTurns));
+    assert_eq!(ending.result, "As far as I see: 42.");
+}

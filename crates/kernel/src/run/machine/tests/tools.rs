@@ -1,0 +1,246 @@
+//! Calls: which go to a tool, how the others are answered, and what repetition leads to.
+
+use super::*;
+use crate::run::outcome::{RecoveredFrom, Status};
+
+fn answer_to(name: &str, arguments: &str) -> String {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![call("a", name, arguments)]);
+    let mut texts = script.results();
+    assert_eq!(script.run.outcome(), None);
+    texts.pop().unwrap().1
+}
+
+#[test]
+fn calls_go_to_their_tools_under_their_own_names() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![call("a", "Read", "{\"path\": \"x\"}"), call("b", " Bash ", "")]);
+    let pending = script.pending();
+    assert_eq!(
+        pending,
+        [
+            PendingCall {
+                id: ToolCallId::new("a"),
+                tool: BuiltinTool::ReadFile.into(),
+                arguments: json!({"path": "x"}),
+                effect: Effect::ReadOnly,
+                started: false,
+            },
+            PendingCall {
+                id: ToolCallId::new("b"),
+                tool: BuiltinTool::Shell.into(),
+                arguments: json!({}),
+                effect: Effect::Mutating,
+                started: false,
+            },
+        ]
+    );
+}
+
+#[test]
+fn unknown_tools_are_answered_with_the_nearest_names() {
+    assert_eq!(
+        answer_to("read_fil", "{}"),
+        "There is no tool `read_fil`. Did you mean `read_file`? \
+         Available: read_file, grep_files, shell, complete_task."
+    );
+    assert_eq!(
+        answer_to("", "{}"),
+        "There is no tool ``. Available: read_file, grep_files, shell, complete_task."
+    );
+}
+
+#[test]
+fn withheld_tools_are_refused_with_the_reason() {
+    assert_eq!(
+        answer_to("Write", "{}"),
+        "`Write` is not available to you: the agent is not trusted."
+    );
+}
+
+#[test]
+fn the_guard_is_asked_at_every_call() {
+    assert_eq!(answer_to("shell", "{\"command\": \"rm -r /\"}"), "Refused: `rm` is not allowed.");
+}
+
+#[test]
+fn arguments_that_are_no_object_are_answered_with_the_problem() {
+    assert_eq!(
+        answer_to("shell", "{\"command\": \"l"),
+        "The arguments of `shell` cannot be used: not valid JSON: EOF while parsing a string at line \
+         1 column 14."
+    );
+    assert_eq!(
+        answer_to("shell", "[]"),
+        "The arguments of `shell` cannot be used: a JSON object is needed, not an array."
+    );
+}
+
+#[test]
+fn parallel_calls_are_answered_in_order_and_once() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "1"), call("b", "nothing", "{}"), read("c", "3")]);
+    script.returns("c", "third");
+    assert_eq!(script.pending().len(), 1);
+    let again = script
+        .does(|run, now| run.tool_returned(&ToolCallId::new("c"), ToolOutput::default(), now));
+    assert_eq!(again, []);
+    let strange = script
+        .does(|run, now| run.tool_returned(&ToolCallId::new("b"), ToolOutput::default(), now));
+    assert_eq!(strange, []);
+    script.returns("a", "first");
+    let texts = script.results();
+    let ids: Vec<_> = texts.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["a", "b", "c"]);
+    assert_eq!((texts[0].1.as_str(), texts[2].1.as_str()), ("first", "third"));
+    assert_eq!(script.model_request().attempt, 1);
+}
+
+#[test]
+fn ids_that_are_taken_or_missing_get_a_number() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "1"), read("a", "2"), read("", "3"), read("b", "4")]);
+    let ids = |script: &Script| -> Vec<String> {
+        script.pending().iter().map(|call| call.id.to_string()).collect()
+    };
+    assert_eq!(ids(&script), ["a", "a-2", "call-3", "b"]);
+    for id in ids(&script) {
+        script.returns(&id, "text");
+    }
+    script.replies(vec![read("a", "5"), read("a-5", "6")]);
+    assert_eq!(ids(&script), ["a-5", "a-5-6"]);
+}
+
+#[test]
+fn empty_texts_are_left_out_of_the_conversation() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![AssistantPart::text("\n"), read("a", "x")]);
+    let last = script.run.conversation().messages().last().unwrap().clone();
+    let content = vec![read("a", "x")];
+    assert_eq!(*last, Message::Assistant { content });
+}
+
+#[test]
+fn what_tools_leave_behind_is_listed_at_the_end() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "x")]);
+    let artifact = crate::run::message::Artifact {
+        path: "/tmp/full.txt".to_owned(),
+        description: "the full text".to_owned(),
+    };
+    let output = ToolOutput {
+        text: "cut".to_owned(),
+        artifacts: vec![artifact.clone()],
+        ..ToolOutput::default()
+    };
+    script.does(|run, now| run.tool_returned(&ToolCallId::new("a"), output, now));
+    script.replies(vec![complete("b", "x")]);
+    assert_eq!(script.outcome().artifacts, [artifact]);
+}
+
+#[test]
+fn a_call_made_three_times_gets_a_remark_and_six_times_a_last_chance() {
+    let mut script = Script::begin(assignment());
+    script.reads("1", "x").reads("2", "x");
+    assert_eq!(script.results(), results(&[("2", "text")]));
+    script.replies(vec![call("3", "read_file", "{ \"path\":\"x\" }")]);
+    script.returns("3", "text");
+    assert_eq!(
+        script.results(),
+        results(&[(
+            "3",
+            "text\n\n[The same call with the same arguments, 3 times in a row. Do something else, or \
+             finish with what you have.]"
+        )])
+    );
+    script.reads("4", "x").reads("5", "x");
+    assert_eq!(script.offered().len(), 4);
+    script.reads("6", "x");
+    assert!(script.last_said().starts_with("You are repeating the same call."));
+    script.replies(vec![complete("7", "stuck")]);
+    assert_eq!(script.outcome().ending.recovered_from, Some(RecoveredFrom::Loop));
+}
+
+#[test]
+fn a_loop_that_is_not_broken_is_an_error_that_says_so() {
+    let mut script = Script::begin(assignment());
+    for id in 0..6 {
+        script.reads(&format!("{id}"), "x");
+    }
+    script.replies(vec![read("7", "x")]).replies(vec![read("8", "x")]);
+    let ending = script.outcome().ending;
+    assert_eq!(ending.status, Status::Error);
+    assert_eq!(
+        ending.error.as_deref(),
+        Some("stuck in a loop: `read_file` was called 6 times in a row with the same arguments")
+    );
+}
+
+#[test]
+fn another_call_in_between_is_no_loop_but_the_same_turn_again_is() {
+    let mut script = Script::begin(assignment());
+    for id in 0..4 {
+        script.reads(&format!("a{id}"), "x").reads(&format!("b{id}"), "y");
+    }
+    assert_eq!(script.offered().len(), 4);
+    let mut script = Script::begin(assignment());
+    for id in 0..6 {
+        let (a, b) = (format!("a{id}"), format!("b{id}"));
+        script.replies(vec![read(&a, "x"), read(&b, "y")]);
+        script.returns(&a, "text").returns(&b, "text");
+    }
+    assert_eq!(script.offered(), ["complete_task"]);
+}
+
+#[test]
+fn refused_calls_are_a_loop_too() {
+    let mut script = Script::begin(assignment());
+    for id in 0..6 {
+        script.replies(vec![call(&format!("{id}"), "nothing", "{")]);
+    }
+    assert_eq!(script.offered(), ["complete_task"]);
+    assert!(script.results()[0].1.contains("6 times in a row"));
+}
+
+#[test]
+fn signatures_and_provider_data_are_sent_back_unchanged() {
+    let mut script = Script::begin(assignment());
+    let mut signed = ToolCall::new(ToolCallId::new("a"), "read_file", "{}");
+    signed.provider_data = Some(json!({"thought_signature": "x"}));
+    let content = vec![
+        AssistantPart::Thinking {
+            text: "hm".to_owned(),
+            signature: Some("s".to_owned()),
+            provider_data: Some(json!({"encrypted": "e"})),
+        },
+        AssistantPart::ToolCall { call: signed },
+    ];
+    script.replies(content.clone()).returns("a", "text");
+    let request = script.model_request();
+    let kept = &request.messages.messages()[2];
+    assert_eq!(**kept, Message::Assistant { content });
+}
+
+#[test]
+fn calls_that_change_nothing_begin_together_up_to_the_first_that_does() {
+    let mut script = Script::begin(assignment());
+    let shell = |id| call(id, "shell", "{}");
+    script.replies(vec![
+        read("a", "x"),
+        call("b", "nothing", "{}"),
+        read("c", "y"),
+        shell("d"),
+        read("e", "z"),
+    ]);
+    let started = script.does(Run::read_only_calls_started);
+    let begun: Vec<_> = script.pending().into_iter().map(|call| call.started).collect();
+    assert_eq!((started.len(), begun), (2, vec![true, true, false, false]));
+    assert_eq!(script.does(Run::read_only_calls_started), []);
+    script.returns("a", "text").returns("c", "text");
+    assert_eq!(script.does(Run::read_only_calls_started), []);
+    script.returns("d", "text");
+    assert_eq!(script.does(Run::read_only_calls_started).len(), 1);
+    script.returns("e", "text");
+    assert_eq!(script.does(Run::read_only_calls_started), []);
+    script.model_request();
+}

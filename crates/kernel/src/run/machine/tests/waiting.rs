@@ -1,0 +1,199 @@
+//! What happens while a run waits: approvals, cancellation, failures and retries, news from outside.
+
+use super::*;
+use crate::run::{
+    ModelFailure, Stage,
+    event::ApprovalDecision,
+    outcome::{RecoveredFrom, Status},
+};
+
+fn transient(message: &str) -> ModelFailure {
+    ModelFailure::Transient {
+        message: message.to_owned(),
+        stage: Stage::Request,
+        retry_after: None,
+    }
+}
+
+#[test]
+fn the_wall_clock_stands_while_an_approval_is_pending() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![call("a", "shell", "{}"), call("b", "shell", "{}")]);
+    let (a, b) = (ToolCallId::new("a"), ToolCallId::new("b"));
+    script.passes(50_000);
+    script.does(|run, now| run.approval_requested(&a, json!({"command": "make"}), now));
+    assert_eq!(script.run.deadline(), None);
+    script.passes(500_000);
+    assert_eq!(script.does(Run::clock), []);
+    let decision = ApprovalDecision::ApprovedOnce;
+    script.does(|run, now| run.approval_resolved(&a, decision, None, now));
+    assert_eq!(script.run.deadline(), Some(Duration::from_mins(10)));
+    script.does(|run, now| run.approval_requested(&b, json!({}), now));
+    script.passes(100_000).returns("a", "made").returns("b", "no decision was needed");
+    assert_eq!(script.offered().len(), 4);
+    assert_eq!(script.run.deadline(), Some(Duration::from_secs(700)));
+    script.replies(vec![complete("c", "x")]);
+    assert_eq!(script.outcome().duration_ms, 650_000);
+}
+
+#[test]
+fn cancellation_ends_the_run_at_once_and_keeps_the_text() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![AssistantPart::text("So far."), read("a", "x")]);
+    script.returns("a", "text").passes(1000).does(Run::cancelled);
+    let outcome = script.outcome();
+    assert_eq!(outcome.ending.status, Status::Aborted);
+    assert_eq!((outcome.ending.result.as_str(), outcome.ending.partial), ("So far.", true));
+    assert_eq!(outcome.ending.error.as_deref(), Some("cancelled"));
+    assert_eq!((outcome.turns_used, outcome.duration_ms), (2, 1000));
+}
+
+#[test]
+fn cancellation_answers_for_calls_that_are_under_way() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "x"), call("b", "shell", "{}"), read("c", "x")]);
+    script.returns("a", "text");
+    script.does(|run, now| run.tool_started(&ToolCallId::new("b"), now));
+    script.does(Run::cancelled);
+    assert_eq!(
+        script.results(),
+        results(&[
+            ("a", "text"),
+            ("b", "Stopped: the run was cancelled. Whether it took effect is not known."),
+            ("c", "Not executed: the run was cancelled."),
+        ])
+    );
+    assert_eq!(script.outcome().ending.status, Status::Aborted);
+}
+
+#[test]
+fn cancellation_reaches_runs_that_have_not_begun_and_last_chances() {
+    let request = RunRequest { assignment: assignment(), fork: None, guard: guard() };
+    let (mut run, _) = Run::new(request).unwrap();
+    run.cancelled(Duration::ZERO);
+    assert_eq!(run.outcome().unwrap().ending.status, Status::Aborted);
+    assert_eq!(run.start(Duration::ZERO), []);
+
+    let mut script = Script::begin(with_limits(|limits| limits.max_turns = 0));
+    script.does(Run::cancelled);
+    assert_eq!(script.outcome().ending.status, Status::Aborted);
+}
+
+#[test]
+fn what_had_arrived_of_an_answer_is_kept_when_it_is_cancelled() {
+    let mut script = Script::begin(assignment());
+    script.does(|run, now| run.reply_cut_off("The answer is", now));
+    script.does(Run::cancelled);
+    let ending = script.outcome().ending;
+    assert_eq!((ending.result.as_str(), ending.partial), ("The answer is", true));
+}
+
+#[test]
+fn transient_failures_are_retried_later_and_later() {
+    let mut script = Script::begin(assignment());
+    let before = script.run.conversation().len();
+    for (attempt, not_before) in [(2, 500), (3, 1500), (4, 3500), (5, 7500), (6, 15500)] {
+        script.does(|run, now| run.model_failed(transient("529"), 0.5, now));
+        let request = script.model_request();
+        assert_eq!(request.attempt, attempt);
+        assert_eq!(request.not_before, Duration::from_millis(not_before));
+        script.now_ms = not_before;
+    }
+    script.reads("a", "x");
+    assert_eq!((script.model_request().attempt, script.run.conversation().len()), (1, before + 2));
+    for _ in 0..6 {
+        script.does(|run, now| run.model_failed(transient("529"), 0.5, now));
+    }
+    let outcome = script.outcome();
+    assert_eq!(outcome.ending.status, Status::Error);
+    assert_eq!(outcome.ending.error.as_deref(), Some("529 (given up after 6 attempts)"));
+    assert_eq!(outcome.turns_used, 2);
+}
+
+#[test]
+fn a_retry_that_would_come_too_late_is_not_made() {
+    let mut script = Script::begin(assignment());
+    let failure = ModelFailure::Transient {
+        message: "429".to_owned(),
+        stage: Stage::Request,
+        retry_after: Some(Duration::from_mins(1)),
+    };
+    script.does(|run, now| run.model_failed(failure.clone(), 0.5, now));
+    assert_eq!(script.model_request().not_before, Duration::from_mins(1));
+    script.passes(60_000).does(|run, now| run.model_failed(failure, 0.5, now));
+    let ending = script.outcome().ending;
+    assert_eq!(ending.status, Status::Error);
+    assert_eq!(ending.error.as_deref(), Some("429 (no time left for another attempt)"));
+}
+
+#[test]
+fn news_is_read_at_the_next_turn_and_never_between_calls_and_results() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "x")]);
+    script.does(|run, now| run.announce("agent-2 is done", now));
+    script.returns("a", "text");
+    assert_eq!(script.results(), results(&[("a", "text")]));
+    assert_eq!(script.last_said(), "agent-2 is done");
+    script.does(|run, now| run.announce("agent-3 is done", now));
+    assert_eq!(script.last_said(), "agent-3 is done");
+}
+
+#[test]
+fn a_call_is_begun_once_and_its_time_is_taken() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "x")]);
+    let id = ToolCallId::new("a");
+    script.passes(100);
+    assert_eq!(script.does(|run, now| run.tool_started(&id, now)).len(), 1);
+    assert_eq!(script.does(|run, now| run.tool_started(&id, now)), []);
+    assert!(script.pending()[0].started);
+    script.passes(42).returns("a", "text");
+    let durations: Vec<_> = script
+        .events()
+        .filter_map(|event| match event {
+            Event::ToolReturned { duration_ms, .. } => Some(*duration_ms),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(durations, [Some(42)]);
+    script.replies(vec![complete("b", "x")]);
+    assert_eq!(script.outcome().tool_uses, 1);
+}
+
+#[test]
+fn a_clock_that_goes_backwards_does_no_harm() {
+    let mut script = Script::begin(assignment());
+    script.passes(50_000).reads("a", "x");
+    script.now_ms = 10_000;
+    script.reads("b", "x");
+    script.passes(95_000).reads("c", "x");
+    assert_eq!(script.offered(), ["complete_task"]);
+}
+
+#[test]
+fn what_was_counted_of_a_lost_answer_counts_for_budgets() {
+    let counted = Usage { input_tokens: 500, ..Usage::default() };
+    let lost = || ModelFailure::Transient {
+        message: "it broke off".to_owned(),
+        stage: Stage::Stream,
+        retry_after: None,
+    };
+    let limited: [fn(&mut RunConfig); 2] =
+        [|limits| limits.max_cost_usd = Some(0.6), |limits| limits.max_tokens = Some(600)];
+    for limit in limited {
+        let mut script = Script::begin(with_limits(limit));
+        script.does(|run, now| run.lost_answer_counted(counted.clone(), Some(0.5), now));
+        script.does(|run, now| run.model_failed(lost(), 0.5, now));
+        script.passes(60_000).reads("a", "x");
+        assert_eq!(script.offered(), ["complete_task"]);
+        script.replies(vec![complete("b", "done")]);
+        let outcome = script.outcome();
+        assert_eq!(outcome.ending.recovered_from, Some(RecoveredFrom::Budget));
+        // The lost part of it stays unknown.
+        assert_eq!((outcome.usage.input_tokens, outcome.cost_usd), (700, None));
+    }
+    // Nothing is lost that was not being answered.
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "x")]);
+    assert_eq!(script.does(|run, now| run.lost_answer_counted(counted, None, now)), []);
+}
