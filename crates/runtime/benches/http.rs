@@ -46,7 +46,6 @@ use attache_runtime::{
     transcripts::{Options, TranscriptStore},
 };
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 /// Turns of a run; all but the last read a file.
 const TURNS: usize = 10;
@@ -217,29 +216,19 @@ impl World {
             withheld_tools: Vec::new(),
             shown_tools: None,
         };
-        Start {
-            assignment,
-            rights: ToolSet::of_host([BuiltinTool::ReadFile.into()]),
-            model: Arc::new(model),
-            stall: None,
-            root: root.to_owned(),
-            further_roots: Vec::new(),
-            cancel: CancellationToken::new(),
-        }
+        let rights = ToolSet::of_host([BuiltinTool::ReadFile.into()]);
+        Start::new(assignment, rights, Arc::new(model), root)
     }
 
     /// So many runs at once, to their goals.
     async fn runs(&self, count: usize) {
         let store = TranscriptStore::new(self.folder.path().join("sessions"), Options::default());
-        let runtime = Arc::new(Runtime::new(store, Patience::default()));
+        let runtime = Runtime::new(store, Patience::default());
         let root = self.folder.path().join("project");
-        let mut running = tokio::task::JoinSet::new();
-        for client in 0..count {
-            let (runtime, start) = (Arc::clone(&runtime), self.start(client, &root));
-            running.spawn(async move { runtime.run(start).await.unwrap().status });
-        }
-        while let Some(status) = running.join_next().await {
-            assert_eq!(status.unwrap(), Status::Goal);
+        let start = |client| runtime.start(self.start(client, &root)).unwrap();
+        let running: Vec<_> = (0..count).map(start).collect();
+        for handle in running {
+            assert_eq!(handle.result().await.unwrap().status, Status::Goal);
         }
     }
 

@@ -33,10 +33,11 @@ use attache_kernel::{
 };
 use attache_runtime::{
     artifacts::Artifacts,
-    events::Publisher,
+    events::EventLog,
     executor::{Execution, Patience, drive},
     journal::{Appending, DiskQueue, Journal, LocalJournal},
     model::{Chunks, Model, ModelCall, ModelFuture},
+    tasks::Links,
     tool::{FileGuard, Tool, ToolContext, ToolFuture, ToolOutput},
     transcripts::{Options, TranscriptStore},
     workspace::Workspace,
@@ -176,7 +177,8 @@ impl World {
                 files: FileGuard::unrestricted(),
             },
             journal,
-            events: Publisher::default(),
+            events: EventLog::default(),
+            links: Links::default(),
             patience: Patience::default(),
         }
     }

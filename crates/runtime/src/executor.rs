@@ -19,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::recorder::Recorder;
 use crate::{
-    events::Publisher,
+    events::EventLog,
     journal::{Journal, JournalError},
     model::Model,
+    tasks::{Letter, Letters, Links, Slot},
     tool::{Tool, ToolContext},
 };
 
@@ -42,8 +43,10 @@ pub struct Execution {
     pub context: ToolContext,
     /// Where its entries lie.
     pub journal: Box<dyn Journal>,
-    /// Who is shown its events.
-    pub events: Publisher,
+    /// Who reads its events.
+    pub events: EventLog,
+    /// What connects it to other runs.
+    pub links: Links,
     /// How long to wait for what.
     pub patience: Patience,
 }
@@ -76,8 +79,18 @@ pub struct Broken {
 
 /// Drives a run to its end.
 pub async fn drive(execution: Execution) -> Result<(Run, Outcome), Broken> {
-    let Execution { run, opening, next_seq, model, tools, context, journal, events, patience } =
-        execution;
+    let Execution {
+        run,
+        opening,
+        next_seq,
+        model,
+        tools,
+        context,
+        journal,
+        events,
+        links,
+        patience,
+    } = execution;
     let mut driver = Driver {
         offset: run.last_moment(),
         began: Instant::now(),
@@ -88,6 +101,8 @@ pub async fn drive(execution: Execution) -> Result<(Run, Outcome), Broken> {
         tools,
         context,
         patience,
+        links,
+        slot: None,
     };
     match driver.drive(opening).await {
         Ok(outcome) => Ok((driver.run, outcome)),
@@ -106,6 +121,9 @@ struct Driver {
     began: Instant,
     /// What the run's clock showed when the driving began.
     offset: Duration,
+    links: Links,
+    /// Taken while the run goes on.
+    slot: Option<Slot>,
 }
 
 /// Why waiting ended before what was waited for.
@@ -121,13 +139,55 @@ impl Driver {
         self.recorder.record(&self.run, opening, now).await?;
         loop {
             match self.run.next_step() {
-                Step::Start => self.feed(Run::start).await?,
+                Step::Start => self.begin().await?,
                 Step::TakeOver => self.feed(Run::taken_over).await?,
+                Step::CallModel(request) if self.has_letters() => {
+                    drop(request);
+                    self.read_letters().await?;
+                }
                 Step::CallModel(request) => self.model_turn(request).await?,
                 Step::CallTools(calls) => self.tool_turn(calls).await?,
                 Step::Finished(outcome) => return Ok(*outcome),
             }
         }
+    }
+
+    /// Waits for a slot, and begins.
+    async fn begin(&mut self) -> Result<(), JournalError> {
+        if self.slot.is_none()
+            && let Some(slots) = self.links.slots.clone()
+        {
+            let queued = match slots.take() {
+                Ok(slot) => {
+                    self.slot = Some(slot);
+                    return self.feed(Run::start).await;
+                }
+                Err(queued) => queued,
+            };
+            let now = self.now();
+            let ahead = queued.ahead;
+            self.recorder.record(&self.run, vec![Event::Queued { ahead }], now).await?;
+            let cancel = self.cancel.clone();
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => return self.interrupted(Interruption::Cancelled).await,
+                slot = queued.wait() => self.slot = slot,
+            }
+        }
+        self.feed(Run::start).await
+    }
+
+    fn has_letters(&self) -> bool {
+        self.links.letters.as_ref().is_some_and(|letters| !letters.is_empty())
+    }
+
+    /// Tells the agent what was left for it.
+    async fn read_letters(&mut self) -> Result<(), JournalError> {
+        while let Some(Ok(letter)) = self.links.letters.as_mut().map(Letters::try_recv) {
+            let Letter::Message(text) = letter;
+            self.feed(|run, now| run.announce(&text, now)).await?;
+        }
+        Ok(())
     }
 
     /// The run's clock.
@@ -146,7 +206,10 @@ impl Driver {
         happen: impl FnOnce(&mut Run, Duration) -> Vec<Event>,
     ) -> Result<(), JournalError> {
         let now = self.now();
-        let events = happen(&mut self.run, now);
+        let mut events = happen(&mut self.run, now);
+        if self.links.budget.use_up(&events) {
+            events.extend(self.run.tree_budget_spent(now));
+        }
         self.recorder.record(&self.run, events, now).await
     }
 

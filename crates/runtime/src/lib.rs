@@ -13,6 +13,7 @@ pub mod trust;
 pub mod runtime;
 
 pub mod executor;
+pub mod tasks;
 
 pub mod events;
 pub mod journal;

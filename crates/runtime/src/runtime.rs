@@ -1,8 +1,15 @@
-//! The runtime as a host sees it: begin a run, go on with one, watch.
+//! The runtime: starts runs, owns them, and hands out what watches and stops them.
 //!
-//! Every run it begins is awaited by its caller; dropping that future ends the run and all it holds.
+//! Invariant: every run belongs to the runtime that started it. Dropping the last copy of a runtime ends
+//! its runs and everything they hold; handles on them learn of it.
 
-use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
 
 use attache_kernel::{
     id::{RunId, SessionId},
@@ -14,36 +21,52 @@ use attache_kernel::{
         Run, RunError,
         assignment::{Assignment, RunRequest, SharedGuard, ToolSpec},
         event::Event,
-        outcome::{Descendants, RunResult, Surroundings},
+        fork::Fork,
+        outcome::{RunResult, Surroundings},
         transcript::Header,
     },
 };
 use jiff::Timestamp;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use uuid::Uuid;
 
 use crate::{
     artifacts::Artifacts,
-    events::{Publisher, Watching},
+    events::{EventLog, TranscriptLines},
     executor::{Broken, Execution, Patience, drive},
     journal::{DiskQueue, LocalJournal},
     model::Model,
+    tasks::{Links, LiveRun, RunHandle, Slots, TreeBudget, letterbox},
     tool::{FileGuard, Tool, ToolContext, catalogue::builtin_tools},
-    transcripts::{TranscriptError, TranscriptStore},
+    transcripts::{Secrets, TranscriptError, TranscriptStore},
     workspace::{Workspace, WorkspaceError},
 };
 
-/// Begins runs and lets others watch them.
-#[derive(Debug)]
+/// Starts runs and owns them. A copy is the same runtime.
+#[derive(Debug, Clone)]
 pub struct Runtime {
-    tools: BTreeMap<ToolName, Arc<dyn Tool>>,
-    transcripts: TranscriptStore,
-    events: Publisher,
-    patience: Patience,
-    disk: DiskQueue,
+    shared: Arc<Shared>,
 }
 
-/// What it takes to begin a run.
+#[derive(Debug)]
+struct Shared {
+    tools: BTreeMap<ToolName, Arc<dyn Tool>>,
+    transcripts: TranscriptStore,
+    patience: Patience,
+    disk: DiskQueue,
+    slots: Slots,
+    runs: Mutex<BTreeMap<RunId, Owned>>,
+}
+
+/// A run under way, with the task that drives it.
+#[derive(Debug)]
+struct Owned {
+    handle: RunHandle,
+    _task: AbortOnDropHandle<()>,
+}
+
+/// What it takes to start a run.
 #[derive(Debug)]
 pub struct Start {
     /// Which agent does what; its tools are set by the runtime from `rights`.
@@ -52,20 +75,68 @@ pub struct Start {
     pub rights: ToolSet,
     /// What answers it.
     pub model: Arc<dyn Model>,
-    /// How long it may be silent; none is as long as any other.
+    /// The stall timeout; none uses the runtime's.
     pub stall: Option<Duration>,
     /// Where it works.
     pub root: PathBuf,
-    /// Further folders its file tools may use.
+    /// Further directories its file tools may use.
     pub further_roots: Vec<PathBuf>,
-    /// Ends it.
-    pub cancel: CancellationToken,
+    /// What it goes on with.
+    pub past: Past,
+    /// The run it works for.
+    pub parent: Option<RunHandle>,
+    /// What the tree may use whose root it is; a run with a parent shares that one's.
+    pub budget: TreeBudgetStart,
 }
 
-/// So many runs back what was too long to show can still be read.
+impl Start {
+    /// A run of its own, with nothing but its task.
+    pub fn new(
+        assignment: Assignment,
+        rights: ToolSet,
+        model: Arc<dyn Model>,
+        root: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            assignment,
+            rights,
+            model,
+            stall: None,
+            root: root.into(),
+            further_roots: Vec::new(),
+            past: Past::Nothing,
+            parent: None,
+            budget: TreeBudgetStart::default(),
+        }
+    }
+}
+
+/// What a run begins with.
+#[derive(Debug)]
+pub enum Past {
+    /// Nothing but its task.
+    Nothing,
+    /// What another agent had said and seen.
+    Fork(Fork),
+    /// What an earlier run of the same agent had said and seen.
+    Earlier(Box<Run>),
+}
+
+/// The budget of a tree at its beginning.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TreeBudgetStart {
+    /// What the tree may use.
+    pub limits: crate::tasks::TreeLimits,
+    /// The tokens that were used before.
+    pub tokens: u64,
+    /// The money that was spent before.
+    pub cost_usd: f64,
+}
+
+/// How many earlier runs back the output that was too long to show can still be read.
 const MOST_EARLIER_RUNS: usize = 50;
 
-/// Why a run did not begin, or could not be written down.
+/// Why a run was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The assignment makes no run.
@@ -84,44 +155,71 @@ impl Runtime {
     pub fn new(transcripts: TranscriptStore, patience: Patience) -> Self {
         let tools = builtin_tools();
         let tools = tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
-        let events = Publisher::masking(transcripts.secrets().clone());
-        Self { tools, transcripts, events, patience, disk: DiskQueue::default() }
+        Self {
+            shared: Arc::new(Shared {
+                tools,
+                transcripts,
+                patience,
+                disk: DiskQueue::default(),
+                slots: Slots::new(u32::MAX),
+                runs: Mutex::default(),
+            }),
+        }
     }
 
-    /// The events of all runs from now on.
-    pub fn watch(&self) -> Watching {
-        self.events.watch()
+    /// The same with that many slots: more runs wait in a queue. Only before the first run.
+    #[must_use]
+    pub fn with_slots(mut self, max_concurrent: u32) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.slots = Slots::new(max_concurrent);
+        }
+        self
     }
 
     /// The transcripts.
     pub fn transcripts(&self) -> &TranscriptStore {
-        &self.transcripts
+        &self.shared.transcripts
     }
 
-    /// Waits until everything that was written down is on the disk: the last thing to do before the
-    /// process ends.
-    pub fn settled(&self) -> impl Future<Output = ()> + Send + use<> {
-        let disk = self.disk.clone();
-        async move { disk.emptied().await }
+    /// Waits until everything that was written is on the disk: the last thing to do before the process
+    /// ends.
+    pub async fn settled(&self) {
+        self.shared.disk.emptied().await;
     }
 
-    /// Runs an agent to its end.
-    pub async fn run(&self, mut start: Start) -> Result<RunResult, StartError> {
-        self.equip(&mut start.assignment, &start.rights);
+    /// The runs under way.
+    pub fn runs(&self) -> Vec<RunId> {
+        self.shared.runs().keys().cloned().collect()
+    }
+
+    /// The handle of a run under way.
+    pub fn handle(&self, id: &RunId) -> Option<RunHandle> {
+        self.shared.runs().get(id).map(|owned| owned.handle.clone())
+    }
+
+    /// Starts a run. It goes on by itself; the handle tells of it.
+    pub fn start(&self, mut start: Start) -> Result<RunHandle, StartError> {
+        let shared = &self.shared;
+        if let Past::Earlier(earlier) = &start.past {
+            start.further_roots.extend(shared.earlier_artifacts(earlier)?);
+        }
+        shared.equip(&mut start.assignment, &start.rights);
         let guard: SharedGuard = Arc::new(start.rights.clone());
-        let request = RunRequest { assignment: start.assignment.clone(), fork: None, guard };
-        let (run, opening) = Run::new(request)?;
-        self.carry_out(run, opening, start).await
+        let assignment = start.assignment.clone();
+        let (run, opening) = match &start.past {
+            Past::Nothing => Run::new(RunRequest { assignment, fork: None, guard })?,
+            Past::Fork(fork) => {
+                Run::new(RunRequest { assignment, fork: Some(fork.clone()), guard })?
+            }
+            Past::Earlier(earlier) => earlier.resume(assignment, guard)?,
+        };
+        shared.begin(run, opening, start)
     }
+}
 
-    /// Goes on with what an earlier run had said and seen, in a run of its own. What was too long to be
-    /// shown then can still be read.
-    pub async fn resume(&self, earlier: &Run, mut start: Start) -> Result<RunResult, StartError> {
-        start.further_roots.extend(self.earlier_artifacts(earlier)?);
-        self.equip(&mut start.assignment, &start.rights);
-        let guard: SharedGuard = Arc::new(start.rights.clone());
-        let (run, opening) = earlier.resume(start.assignment.clone(), guard)?;
-        self.carry_out(run, opening, start).await
+impl Shared {
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<RunId, Owned>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where the artifacts of a run lie, and of those it went on from.
@@ -131,7 +229,7 @@ impl Runtime {
         loop {
             folders.push(self.transcripts.artifacts_of(&assignment)?);
             let earlier = assignment.resumed_from.filter(|_| folders.len() < MOST_EARLIER_RUNS);
-            // What was cleaned away has no artifacts either.
+            // A run that was cleaned away has no artifacts either.
             let Some(Ok(earlier)) = earlier.map(|id| self.transcripts.load(id.as_str())) else {
                 return Ok(folders);
             };
@@ -153,12 +251,13 @@ impl Runtime {
         }
     }
 
-    async fn carry_out(
-        &self,
+    /// Writes the header and sets the run going.
+    fn begin(
+        self: &Arc<Self>,
         run: Run,
         opening: Vec<Event>,
         start: Start,
-    ) -> Result<RunResult, StartError> {
+    ) -> Result<RunHandle, StartError> {
         let header = Header::new(format!("{:.3}", Timestamp::now()), run.assignment().clone());
         let artifacts = self.transcripts.artifacts_dir(&header)?;
         let mut workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
@@ -166,8 +265,32 @@ impl Runtime {
             workspace = workspace.allowing(root);
         }
         let journal = self.transcripts.create(&header)?;
-        let transcript = journal.path().display().to_string();
-        let driven = drive(Execution {
+        let transcript = journal.path().to_path_buf();
+        let secrets = self.transcripts.secrets().clone();
+        let parent = start.parent.as_ref().map(|parent| parent.live());
+        let cancel =
+            parent.map_or_else(CancellationToken::new, |parent| parent.cancel.child_token());
+        let budget = match parent {
+            Some(parent) => Arc::clone(&parent.budget),
+            None => {
+                let TreeBudgetStart { limits, tokens, cost_usd } = start.budget;
+                Arc::new(TreeBudget::new(limits, tokens, cost_usd))
+            }
+        };
+        let (inbox, letters) = letterbox();
+        let live = Arc::new(LiveRun {
+            run: Arc::new(run.assignment().clone()),
+            events: EventLog::new(
+                secrets.clone(),
+                Some(Arc::new(TranscriptLines::new(transcript.clone()))),
+            ),
+            inbox,
+            cancel: cancel.clone(),
+            parent: parent.map(Arc::downgrade),
+            budget: Arc::clone(&budget),
+            below: Mutex::default(),
+        });
+        let execution = Execution {
             run,
             opening,
             next_seq: 1,
@@ -175,42 +298,69 @@ impl Runtime {
             tools: self.tools.clone(),
             context: ToolContext {
                 workspace: Arc::new(workspace),
-                cancel: start.cancel,
-                artifacts: Arc::new(
-                    Artifacts::new(artifacts).masking(self.transcripts.secrets().clone()),
-                ),
+                cancel,
+                artifacts: Arc::new(Artifacts::new(artifacts).masking(secrets.clone())),
                 files: FileGuard::new(Arc::new(start.rights)),
             },
             journal: Box::new(LocalJournal::new(journal, self.disk.clone())),
-            events: self.events.clone(),
+            events: live.events.clone(),
+            links: Links { letters: Some(letters), slots: Some(self.slots.clone()), budget },
             patience: Patience {
                 stall: start.stall.unwrap_or(self.patience.stall),
                 ..self.patience
             },
-        })
-        .await;
-        let (run, outcome) = driven.unwrap_or_else(|Broken { run, error }| {
-            let outcome = run.broken_off(error.to_string());
-            (*run, outcome)
-        });
-        let surroundings =
-            Surroundings { transcript: Some(transcript), descendants: Descendants::default() };
-        Ok(self.masked(outcome.into_result(&run.assignment().result_of(), surroundings)))
-    }
-
-    /// A result without the keys that are in no other place either.
-    fn masked(&self, mut result: RunResult) -> RunResult {
-        let secrets = self.transcripts.secrets();
-        let mask = |text: &mut String| {
-            if let Cow::Owned(masked) = secrets.mask(text) {
-                *text = masked;
-            }
         };
-        mask(&mut result.result);
-        result.error.iter_mut().for_each(mask);
-        result.output = result.output.map(|output| secrets.mask_json(output));
-        result
+        let (sender, receiver) = watch::channel(None);
+        let owner = Arc::downgrade(self);
+        let driven = Arc::clone(&live);
+        // The task cannot end before it is known to its owner.
+        let mut runs = self.runs();
+        let task = tokio::spawn(async move {
+            let _closed = driven.events.closed_on_drop();
+            let result = masked(&secrets, carry_out(execution, &driven, transcript).await);
+            let parent = driven.parent.as_ref().and_then(Weak::upgrade);
+            if let Some(parent) = parent {
+                parent.add_child(&result);
+            }
+            let id = result.agent_id.clone();
+            sender.send_replace(Some(Arc::new(result)));
+            if let Some(owner) = owner.upgrade() {
+                owner.runs().remove(&id);
+            }
+        });
+        let id = live.run.agent_id.clone();
+        let handle = RunHandle::new(live, receiver);
+        runs.insert(id, Owned { handle: handle.clone(), _task: AbortOnDropHandle::new(task) });
+        drop(runs);
+        Ok(handle)
     }
+}
+
+/// A result without the keys that are in no other place either.
+fn masked(secrets: &Secrets, mut result: RunResult) -> RunResult {
+    let mask = |text: &mut String| {
+        if let Cow::Owned(masked) = secrets.mask(text) {
+            *text = masked;
+        }
+    };
+    mask(&mut result.result);
+    result.error.iter_mut().for_each(mask);
+    result.output = result.output.map(|output| secrets.mask_json(output));
+    result
+}
+
+/// Drives a run to its end.
+async fn carry_out(execution: Execution, live: &LiveRun, transcript: PathBuf) -> RunResult {
+    let (run, outcome) = drive(execution).await.unwrap_or_else(|Broken { run, error }| {
+        let outcome = run.broken_off(error.to_string());
+        (*run, outcome)
+    });
+    live.events.close();
+    let surroundings = Surroundings {
+        transcript: Some(transcript.display().to_string()),
+        descendants: live.descendants(),
+    };
+    outcome.into_result(&run.assignment().result_of(), surroundings)
 }
 
 /// A name for a new run.

@@ -26,11 +26,10 @@ use attache_kernel::{
 };
 use attache_runtime::{
     executor::Patience,
-    runtime::{Runtime, Start, StartError, new_run_id, new_session_id},
+    runtime::{Past, Runtime, Start, StartError, new_run_id, new_session_id},
     transcripts::RunState,
 };
 use clap::{Args, ValueEnum};
-use tokio_util::sync::CancellationToken;
 
 use self::interrupts::{Interrupts, quit_on_second};
 use crate::{
@@ -160,40 +159,32 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         (None, OutputFormat::Text) => RunFormat::Text,
     };
     let interrupts = Interrupts::new();
-    let (watching, settled) = (runtime.watch(), runtime.settled());
-    let cancel = plan.start.cancel.clone();
+    if let Some(earlier) = plan.earlier.take() {
+        plan.start.past = Past::Earlier(Box::new(earlier));
+    }
+    let handle = runtime.start(plan.start).map_err(|error| start_failure(&error))?;
+    let events = handle.events(1);
     let shown = async {
         match format {
             RunFormat::StreamJson => {
-                stream::print(watching).await;
+                stream::print(events).await;
                 Shown::Cut
             }
-            RunFormat::Text | RunFormat::Json if !setup.quiet => {
-                Progress::new().show(watching).await
-            }
+            RunFormat::Text | RunFormat::Json if !setup.quiet => Progress::new().show(events).await,
             RunFormat::Text | RunFormat::Json => {
-                drop(watching);
+                drop(events);
                 Shown::Cut
             }
         }
     };
-    let working = async {
-        let result = match &plan.earlier {
-            Some(earlier) => runtime.resume(earlier, plan.start).await,
-            None => runtime.run(plan.start).await,
-        };
-        // The watchers see the last event, then the end.
-        drop(runtime);
-        result
-    };
     let (result, shown) = tokio::select! {
-        both = async { tokio::join!(working, shown) } => both,
-        () = quit_on_second(interrupts, cancel.clone()) => return Ok(Exit::Interrupted),
+        both = async { tokio::join!(handle.result(), shown) } => both,
+        () = quit_on_second(interrupts, &handle) => return Ok(Exit::Interrupted),
     };
-    let result = result.map_err(|error| start_failure(&error))?;
-    let exit = report(&result, format, shown, cancel.is_cancelled(), setup);
+    let result = result.map_err(|error| Failure::unsuccessful(error.to_string()))?;
+    let exit = report(&result, format, shown, handle.is_cancelled(), setup);
     // The answer is out; what was written down gets a moment to reach the disk.
-    let in_time = tokio::time::timeout(DISK_PATIENCE, settled).await.is_ok();
+    let in_time = tokio::time::timeout(DISK_PATIENCE, runtime.settled()).await.is_ok();
     if !in_time && !setup.quiet {
         print::aside("the disk is slow: the end of the transcript may not outlive a power cut");
     }
@@ -356,13 +347,9 @@ fn start(
 ) -> Start {
     let further_roots = setup.settings.workspace_roots.clone();
     Start {
-        assignment,
-        rights,
-        model: connection.model,
         stall: connection.stall,
-        root,
         further_roots,
-        cancel: CancellationToken::new(),
+        ..Start::new(assignment, rights, connection.model, root)
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io::IsTerminal as _, time::Duration};
 
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 use attache_kernel::run::event::activity::{EventType, SubagentActivityEvent};
-use attache_runtime::events::Watching;
+use attache_runtime::events::Events;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;
 
@@ -38,11 +38,13 @@ impl Progress {
     }
 
     /// Shows everything until the last event.
-    pub(crate) async fn show(mut self, mut watching: Watching) -> Shown {
+    pub(crate) async fn show(mut self, mut events: Events) -> Shown {
         let mut shown = Shown::Cut;
-        while let Some(event) = watching.recv().await {
-            self.take(&event);
-            if matches!(event.event_type, EventType::Completed | EventType::Error) {
+        while let Some(event) = events.next().await {
+            if let Some(activity) = event.activity() {
+                self.take(&activity);
+            }
+            if event.is_last() {
                 shown = Shown::ToTheEnd;
             }
         }

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use attache_kernel::run::outcome::RunResult;
-use attache_runtime::events::Watching;
+use attache_runtime::events::Events;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -11,9 +11,10 @@ use super::settle;
 use crate::failure::Failure;
 
 /// Prints every event until the last.
-pub(crate) async fn print(mut watching: Watching) {
-    while let Some(event) = watching.recv().await {
-        if line("event", &*event).is_err() {
+pub(crate) async fn print(mut events: Events) {
+    while let Some(event) = events.next().await {
+        let written = event.activity().map_or(Ok(()), |activity| line("event", &activity));
+        if written.is_err() {
             // Nobody reads any more; the run itself goes on.
             return;
         }

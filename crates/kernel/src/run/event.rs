@@ -6,6 +6,7 @@
 pub mod activity;
 pub mod compaction;
 pub mod life;
+pub mod observed;
 pub mod spent;
 
 use std::sync::Arc;

@@ -12,7 +12,7 @@ use crate::{
     run::{
         Run, RunError,
         assignment::{Assignment, SharedGuard},
-        event::{Event, activity::SubagentActivityEvent},
+        event::{Event, observed::RunEvent},
         milliseconds,
     },
 };
@@ -154,13 +154,14 @@ impl Replay {
         Ok(Self { run: Run::unguarded(header.run)?, last_seq: None })
     }
 
-    /// Takes in an entry, and gives what watchers were shown of it.
-    pub fn take_in(&mut self, entry: &Entry) -> Result<Option<SubagentActivityEvent>, FoldError> {
-        self.add(entry)?;
-        Ok(self.run.activity(&entry.event, entry.seq, entry.ts.as_str()))
+    /// Takes in an entry, and gives what readers of the run see of it.
+    pub fn observe(&mut self, entry: Entry) -> Result<Option<RunEvent>, FoldError> {
+        self.take_in(&entry)?;
+        Ok(self.run.observed(entry.event, entry.seq, entry.ts))
     }
 
-    fn add(&mut self, entry: &Entry) -> Result<(), FoldError> {
+    /// Takes in an entry.
+    pub fn take_in(&mut self, entry: &Entry) -> Result<(), FoldError> {
         let seq = entry.seq;
         if let Some(after) = self.last_seq.filter(|last| *last >= seq) {
             return Err(FoldError::OutOfOrder { seq, after });
@@ -201,7 +202,7 @@ pub fn fold(lines: impl IntoIterator<Item = Line>) -> Result<Run, FoldError> {
                 let after = replay.last_seq.unwrap_or_default();
                 return Err(FoldError::SecondHeader(after));
             }
-            Line::Event(entry) => replay.add(&entry)?,
+            Line::Event(entry) => replay.take_in(&entry)?,
         }
     }
     Ok(replay.run)

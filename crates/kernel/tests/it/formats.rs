@@ -195,7 +195,7 @@ fn reply(content: Vec<AssistantPart>) -> Reply {
 fn activities() -> Vec<SubagentActivityEvent> {
     let mut short = Short::begin();
     let shown = |run: &Run, seq: u64, event: &Event| {
-        run.activity(event, seq, "2026-11-05T10:00:00.000Z").unwrap()
+        run.observed(event.clone(), seq, "2026-11-05T10:00:00.000Z").unwrap().activity().unwrap()
     };
     let mut all = vec![
         shown(&short.run, 1, &Event::Queued { ahead: 3 }),
@@ -226,7 +226,8 @@ fn activities() -> Vec<SubagentActivityEvent> {
     for line in &short.lines {
         match (line, &mut replay) {
             (Line::Header(header), _) => replay = Some(Replay::new(*header.clone()).unwrap()),
-            (Line::Event(entry), Some(replay)) => all.extend(replay.take_in(entry).unwrap()),
+            (Line::Event(entry), Some(replay)) => all
+                .extend(replay.observe(entry.clone()).unwrap().and_then(|event| event.activity())),
             (Line::Event(_), None) => panic!("no header"),
         }
     }

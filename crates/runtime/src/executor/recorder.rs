@@ -6,14 +6,14 @@ use attache_kernel::run::{Run, event::Event, transcript::Entry};
 use jiff::Timestamp;
 
 use crate::{
-    events::Publisher,
+    events::EventLog,
     journal::{Journal, JournalError},
 };
 
 #[derive(Debug)]
 pub(super) struct Recorder {
     journal: Box<dyn Journal>,
-    events: Publisher,
+    events: EventLog,
     next_seq: u64,
     held: Option<Held>,
 }
@@ -35,7 +35,7 @@ pub(super) enum Piece {
 }
 
 impl Recorder {
-    pub(super) fn new(journal: Box<dyn Journal>, events: Publisher, next_seq: u64) -> Self {
+    pub(super) fn new(journal: Box<dyn Journal>, events: EventLog, next_seq: u64) -> Self {
         Self { journal, events, next_seq, held: None }
     }
 
@@ -62,14 +62,9 @@ impl Recorder {
         if entries.iter().any(ends_a_turn) {
             self.journal.turn_ended().await?;
         }
-        if !self.events.is_watched() {
-            return Ok(());
-        }
-        for entry in entries {
-            if let Some(activity) = run.activity(&entry.event, entry.seq, entry.ts.as_str()) {
-                self.events.publish(activity);
-            }
-        }
+        let last_seq = entries.last().map_or(0, |entry| entry.seq);
+        let seen = |entry: Entry| run.observed(entry.event, entry.seq, entry.ts);
+        self.events.recorded(last_seq, || entries.into_iter().filter_map(seen).collect());
         Ok(())
     }
 
@@ -107,8 +102,8 @@ impl Recorder {
             Piece::Thought => Event::ThoughtChunk { text },
         };
         let seq = self.number();
-        if let Some(activity) = run.activity(&event, seq, timestamp()) {
-            self.events.publish(activity);
+        if let Some(event) = run.observed(event, seq, timestamp()) {
+            self.events.show(event);
         }
     }
 

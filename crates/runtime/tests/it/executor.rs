@@ -34,10 +34,11 @@ use attache_kernel::{
 };
 use attache_runtime::{
     artifacts::Artifacts,
-    events::{Publisher, Watching},
+    events::{EventLog, Events},
     executor::{Execution, Patience, drive},
     journal::{Appending, Journal, JournalError},
     model::{Chunk, Model},
+    tasks::Links,
     tool::{FileGuard, Tool, ToolContext, ToolFuture, ToolOutput},
     workspace::Workspace,
 };
@@ -114,7 +115,7 @@ struct World {
     tools: Vec<Arc<dyn Tool>>,
     cancel: CancellationToken,
     journal: Kept,
-    events: Publisher,
+    events: EventLog,
     definition: Definition,
     context_window: Option<u64>,
 }
@@ -128,7 +129,7 @@ impl World {
             tools: Vec::new(),
             cancel: CancellationToken::new(),
             journal: Kept::default(),
-            events: Publisher::default(),
+            events: EventLog::default(),
             definition,
             context_window: None,
         }
@@ -193,6 +194,7 @@ impl World {
             },
             journal: Box::new(self.journal.clone()),
             events: self.events.clone(),
+            links: Links::default(),
             patience: Patience::default(),
         })
         .await
@@ -208,12 +210,9 @@ impl World {
     }
 }
 
-fn shown(mut watching: Watching) -> Vec<EventType> {
-    let mut shown = Vec::new();
-    while let Ok(event) = watching.try_recv() {
-        shown.push(event.event_type);
-    }
-    shown
+fn shown(mut events: Events) -> Vec<EventType> {
+    let seen = std::iter::from_fn(|| events.try_next());
+    seen.filter_map(|event| event.activity()).map(|activity| activity.event_type).collect()
 }
 
 fn quick(text: &'static str) -> Arc<dyn Tool> {
@@ -225,7 +224,7 @@ fn quick(text: &'static str) -> Arc<dyn Tool> {
 #[tokio::test(start_paused = true)]
 async fn from_task_to_result_everything_is_journalled_then_shown() {
     let world = World::new().with(quick("forty-two"));
-    let watching = world.events.watch();
+    let watching = world.events.read(1);
     let model = ScriptedModel::new([
         calls("read_file", &json!({"path": "a"})).then_says("looking"),
         completes("it is 42"),
@@ -308,7 +307,7 @@ async fn a_tool_that_takes_too_long_is_stopped_and_the_model_is_told() {
 #[tokio::test(start_paused = true)]
 async fn a_silent_model_is_called_again_and_its_silence_is_told() {
     let world = World::new();
-    let watching = world.events.watch();
+    let watching = world.events.read(1);
     let outcome = world.outcome(ScriptedModel::new([hangs(), completes("at last")])).await;
     assert_eq!(outcome.ending.status, Status::Goal);
     assert!(shown(watching).contains(&EventType::Retry));
@@ -334,7 +333,7 @@ async fn failures_that_pass_are_tried_again_and_lasting_ones_end_the_run() {
 async fn time_up_while_the_model_hangs_leads_to_a_last_chance() {
     let mut world = World::new();
     world.definition.run_config.max_time_seconds = 30;
-    let watching = world.events.watch();
+    let watching = world.events.read(1);
     let outcome = world.outcome(ScriptedModel::new([hangs(), completes("in time")])).await;
     assert_eq!(outcome.ending.status, Status::Goal);
     assert_eq!(outcome.ending.recovered_from, Some(RecoveredFrom::Timeout));
@@ -404,7 +403,7 @@ async fn cancelling_ends_a_run_at_once_wherever_it_is() {
 #[tokio::test(start_paused = true)]
 async fn pieces_of_text_are_shown_and_not_journalled() {
     let world = World::new();
-    let watching = world.events.watch();
+    let watching = world.events.read(1);
     let turn = completes("x").in_chunks([
         Chunk::Text("a".to_owned()),
         Chunk::Thought("b".to_owned()),
@@ -423,7 +422,7 @@ async fn a_journal_that_is_full_stops_the_run_and_shows_nothing_more() {
     for most in 0..6 {
         let mut world = World::new().with(quick("x"));
         world.journal.full_after = Some(most);
-        let watching = world.events.watch();
+        let watching = world.events.read(1);
         let turns = [calls("read_file", &json!({"path": "a"})), completes("done")];
         let error = world.run(Arc::new(ScriptedModel::new(turns))).await.unwrap_err();
         assert!(error.to_string().contains("no space left"));

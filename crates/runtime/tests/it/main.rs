@@ -7,6 +7,7 @@ mod discovery;
 #[cfg(test)]
 mod driving;
 mod executor;
+mod handles;
 #[cfg(test)]
 mod offline;
 #[cfg(test)]

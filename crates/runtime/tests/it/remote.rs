@@ -26,7 +26,7 @@ use attache_kernel::{
     },
 };
 use attache_runtime::{
-    events::Watching,
+    events::Events,
     executor::Patience,
     model::{
         Chunk, Model, ModelCall,
@@ -36,6 +36,7 @@ use attache_runtime::{
         wire::{Traits, WireApi},
     },
     runtime::{Runtime, Start},
+    tasks::RunHandle,
     transcripts::{Options, Secrets, TranscriptStore},
 };
 use attache_testkit::scripted_server::{
@@ -44,7 +45,6 @@ use attache_testkit::scripted_server::{
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 /// The key every provider of these tests is called with.
 const KEY: &str = "sk-lab/0123456789abcdef";
@@ -211,7 +211,7 @@ struct Lab {
 #[derive(Debug)]
 struct Finished {
     result: RunResult,
-    events: Vec<Arc<SubagentActivityEvent>>,
+    events: Vec<SubagentActivityEvent>,
     /// The run as its transcript makes it.
     run: Run,
     /// The transcript as a text.
@@ -260,24 +260,30 @@ impl Lab {
     }
 
     async fn run_with(&self, change: impl FnOnce(&mut Start)) -> Finished {
-        let mut start = Start {
-            assignment: assignment(),
-            rights: ToolSet::of_host([BuiltinTool::ReadFile.into(), BuiltinTool::GlobFiles.into()]),
-            model: Arc::clone(&self.model) as Arc<dyn Model>,
-            stall: None,
-            root: self.project.path().to_owned(),
-            further_roots: Vec::new(),
-            cancel: CancellationToken::new(),
-        };
+        self.finished(self.start_with(change)).await
+    }
+
+    fn start_with(&self, change: impl FnOnce(&mut Start)) -> (RunHandle, Events) {
+        let rights =
+            ToolSet::of_host([BuiltinTool::ReadFile.into(), BuiltinTool::GlobFiles.into()]);
+        let model = Arc::clone(&self.model) as Arc<dyn Model>;
+        let mut start = Start::new(assignment(), rights, model, self.project.path());
         change(&mut start);
-        let watching = self.runtime.watch();
-        let id = start.assignment.agent_id.clone();
-        let result = self.runtime.run(start).await.unwrap();
-        let transcript = self.runtime.transcripts().load(id.as_str()).unwrap();
+        let handle = self.runtime.start(start).unwrap();
+        let events = handle.events(1);
+        (handle, events)
+    }
+
+    async fn finished(&self, (handle, mut events): (RunHandle, Events)) -> Finished {
+        let mut seen = Vec::new();
+        while let Some(event) = events.next().await {
+            seen.extend(event.activity());
+        }
+        let result = RunResult::clone(&*handle.result().await.unwrap());
+        let transcript = self.runtime.transcripts().load(handle.id().as_str()).unwrap();
         let written = std::fs::read_to_string(&transcript.path).unwrap();
         let run = fold(transcript.into_lines()).unwrap();
-        let events = shown(watching).into_iter().filter(|event| event.agent_id == id).collect();
-        Finished { result, events, run, written }
+        Finished { result, events: seen, run, written }
     }
 }
 
@@ -306,10 +312,6 @@ impl Finished {
     fn error(&self) -> &str {
         self.result.error.as_deref().unwrap_or_default()
     }
-}
-
-fn shown(mut watching: Watching) -> Vec<Arc<SubagentActivityEvent>> {
-    std::iter::from_fn(|| watching.try_recv().ok()).collect()
 }
 
 /// Does the same on all four APIs at once.

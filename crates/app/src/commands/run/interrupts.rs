@@ -1,7 +1,7 @@
 //! Interrupts: the first stops the run cleanly, the second quits.
 
+use attache_runtime::tasks::RunHandle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 use crate::print;
 
@@ -35,13 +35,13 @@ impl Interrupts {
 }
 
 /// The first interrupt stops the run cleanly; this returns at the second.
-pub(super) async fn quit_on_second(mut interrupts: Interrupts, cancel: CancellationToken) {
+pub(super) async fn quit_on_second(mut interrupts: Interrupts, run: &RunHandle) {
     loop {
         interrupts.next().await;
-        if cancel.is_cancelled() {
+        if run.is_cancelled() {
             return;
         }
         print::aside("stopping; once more to quit at once");
-        cancel.cancel();
+        run.cancel();
     }
 }

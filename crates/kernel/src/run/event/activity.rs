@@ -5,10 +5,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Event, Progress, compaction::Compaction};
+use super::{Event, Progress, compaction::Compaction, observed::Detail};
 use crate::{
-    id::{AgentName, RunId, SessionId, ToolCallId},
-    run::outcome::{Ending, Outcome, Status, seconds},
+    id::{AgentName, RunId, SessionId},
+    run::{
+        assignment::Assignment,
+        outcome::{Ending, Outcome, Status, seconds},
+    },
 };
 
 /// One activity of one subagent.
@@ -70,20 +73,11 @@ pub enum EventType {
     Error,
 }
 
-/// What an activity says beyond its event, taken from the run it belongs to.
-pub(crate) trait Background {
-    /// What is shown when the run begins.
-    fn introduction(&self) -> Map<String, Value>;
-    /// The arguments of one of the last calls.
-    fn arguments(&self, call_id: &ToolCallId) -> Option<Value>;
-    /// The run's totals, once it has ended.
-    fn outcome(&self) -> Option<Outcome>;
-}
-
 /// What watchers are shown of an event; nothing, where it concerns only the transcript.
 pub(crate) fn activity(
     event: &Event,
-    run: &impl Background,
+    run: &Assignment,
+    detail: &Detail,
 ) -> Option<(EventType, Map<String, Value>)> {
     let (event_type, data) = match event {
         Event::Opened { .. }
@@ -100,7 +94,7 @@ pub(crate) fn activity(
         | Event::SubAgentStart { .. }
         | Event::SubAgentEnd { .. } => return None,
         Event::Queued { ahead } => (EventType::Queued, json!({"ahead": ahead})),
-        Event::Started => return Some((EventType::Started, run.introduction())),
+        Event::Started => return Some((EventType::Started, introduction(run))),
         Event::TurnStarted { turn, grace, progress } => {
             (EventType::TurnStart, turn_start(*turn, *grace, *progress))
         }
@@ -112,7 +106,7 @@ pub(crate) fn activity(
         Event::ThoughtChunk { text } => (EventType::ThoughtChunk, json!({"text": text})),
         Event::ToolStarted { call_id, tool_name } => (
             EventType::ToolCallStart,
-            json!({"call_id": call_id, "tool_name": tool_name, "arguments": run.arguments(call_id)}),
+            json!({"call_id": call_id, "tool_name": tool_name, "arguments": detail.arguments()}),
         ),
         Event::ToolReturned { .. } => (EventType::ToolCallEnd, tool_call_end(event)),
         Event::ApprovalRequested { call_id, tool_name, request } => (
@@ -135,7 +129,7 @@ pub(crate) fn activity(
         Event::GraceEnded { reason, recovered } => {
             (EventType::GracePeriodEnd, json!({"reason": reason, "success": recovered}))
         }
-        Event::Ended { ending } => (end_type(ending), end(ending, run.outcome().as_ref())),
+        Event::Ended { ending } => (end_type(ending), end(ending, detail.outcome())),
     };
     match data {
         Value::Object(data) => Some((event_type, data)),
@@ -145,6 +139,40 @@ pub(crate) fn activity(
 
 fn turn_start(turn: u32, grace: bool, progress: Progress) -> Value {
     json!({"turn": turn, "grace": grace, "progress": progress})
+}
+
+impl Detail {
+    fn arguments(&self) -> Option<&Value> {
+        match self {
+            Self::Arguments(arguments) => Some(arguments),
+            Self::None | Self::Outcome(_) => None,
+        }
+    }
+
+    fn outcome(&self) -> Option<&Outcome> {
+        match self {
+            Self::Outcome(outcome) => Some(outcome),
+            Self::None | Self::Arguments(_) => None,
+        }
+    }
+}
+
+/// What is told when a run begins.
+fn introduction(run: &Assignment) -> Map<String, Value> {
+    let limits = &run.definition.run_config;
+    let task = run.task.lines().find(|line| !line.trim().is_empty());
+    let description = run.description.as_deref().or(task);
+    let tools: Vec<_> = run.tools.iter().map(|spec| &spec.name).collect();
+    let introduction = [
+        ("description", json!(description.unwrap_or_default().trim())),
+        ("model", json!(run.model)),
+        ("tools", json!(tools)),
+        ("withheld_tools", json!(run.withheld_tools)),
+        ("max_turns", json!(limits.max_turns)),
+        ("max_seconds", json!(limits.max_time_seconds)),
+        ("resumed_from", json!(run.resumed_from)),
+    ];
+    introduction.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
 }
 
 fn room_made(compaction: &Compaction) -> Value {

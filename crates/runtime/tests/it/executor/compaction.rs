@@ -88,7 +88,7 @@ async fn a_run_goes_past_its_window_again_and_again_and_nothing_is_lost_on_disk(
         let mut world = World::new().with(quick("forty-two"));
         world.definition.run_config.max_turns = 30;
         world.context_window = window;
-        let mut watching = world.events.watch();
+        let mut watching = world.events.read(1);
         let model = Arc::new(Narrow::default());
         let (run, outcome) = world.run(Arc::clone(&model) as Arc<dyn Model>).await.unwrap();
         assert_eq!(outcome.ending.status, Status::Goal, "{:?}", outcome.ending);
@@ -123,7 +123,8 @@ async fn a_run_goes_past_its_window_again_and_again_and_nothing_is_lost_on_disk(
         assert_eq!(fold(lines).unwrap(), run);
 
         let mut told = Vec::new();
-        while let Ok(event) = watching.try_recv() {
+        let seen = std::iter::from_fn(|| watching.try_next());
+        for event in seen.filter_map(|event| event.activity()) {
             match event.event_type {
                 EventType::Compacted => told.push(event.data["kind"].clone()),
                 EventType::TextChunk => {

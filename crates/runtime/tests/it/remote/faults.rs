@@ -13,7 +13,7 @@ use attache_kernel::{
     run::{
         assignment::ModelLimits,
         event::{
-            StopReason,
+            Event, StopReason,
             activity::{EventType, SubagentActivityEvent},
         },
         outcome::Status,
@@ -24,7 +24,6 @@ use attache_testkit::scripted_server::{Answer, Gate, ScriptedServer, Turn, WireA
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::{Finished, HALF, Lab, begun, completes, described, everywhere, model_of, reads};
 
@@ -381,20 +380,17 @@ async fn a_stream_that_drips_is_alive_until_the_time_is_up() {
 }
 
 /// The first retry of a run, which is then cancelled: nobody waits for it.
-async fn first_retry(lab: &Lab) -> (Arc<SubagentActivityEvent>, Finished) {
-    let cancel = CancellationToken::new();
-    let mut watching = lab.runtime.watch();
-    let seen = async {
-        loop {
-            let event = watching.recv().await.unwrap();
-            if event.event_type == EventType::Retry {
-                cancel.cancel();
-                return event;
-            }
+async fn first_retry(lab: &Lab) -> (SubagentActivityEvent, Finished) {
+    let started = lab.start_with(|_| {});
+    let mut events = started.0.events(1);
+    let retry = loop {
+        let event = events.next().await.unwrap().activity();
+        if let Some(retry) = event.filter(|event| event.event_type == EventType::Retry) {
+            break retry;
         }
     };
-    let run = lab.run_with(|start| start.cancel = cancel.clone());
-    tokio::join!(seen, run)
+    started.0.cancel();
+    (retry, lab.finished(started).await)
 }
 
 #[tokio::test]
@@ -640,15 +636,12 @@ async fn a_run_that_is_cancelled_hangs_up_at_once_and_keeps_what_it_heard() {
         let gate = Gate::new();
         let lab = Lab::new(api);
         lab.server.answer(begun(api).wait_for(&gate));
-        let cancel = CancellationToken::new();
-        let mut watching = lab.runtime.watch();
-        let cancelled = async {
-            while watching.recv().await.unwrap().event_type != EventType::TextChunk {}
-            cancel.cancel();
-            Instant::now()
-        };
-        let run = lab.run_with(|start| start.cancel = cancel.clone());
-        let (done, since) = tokio::join!(run, cancelled);
+        let started = lab.start_with(|_| {});
+        let mut events = started.0.events(1);
+        while !matches!(events.next().await.unwrap().event, Event::TextChunk { .. }) {}
+        started.0.cancel();
+        let since = Instant::now();
+        let done = lab.finished(started).await;
         assert!(since.elapsed() < Duration::from_secs(5), "{api:?}");
         assert_eq!(done.result.status, Status::Aborted, "{api:?}");
         assert_eq!((done.result.partial, done.result.result.as_str()), (true, HALF), "{api:?}");

@@ -656,12 +656,13 @@ fn watchers_are_told_what_went() {
         Event::TextChunk { text: "The ta".to_owned() },
         Event::ThoughtChunk { text: "hm".to_owned() },
     ] {
-        assert_eq!(script.run.activity(&chunk, 1, ""), None);
+        assert_eq!(script.run.observed(chunk.clone(), 1, ""), None);
     }
     script.says("Sum.").steps(&["d", "e"]).refuses().replies(vec![]);
     let chunk = Event::TextChunk { text: "I see".to_owned() };
-    assert!(script.run.activity(&chunk, 1, "").is_some());
-    let shown = script.events().filter_map(|event| script.run.activity(event, 1, ""));
+    assert!(script.run.observed(chunk, 1, "").is_some());
+    let shown =
+        script.events().filter_map(|event| script.run.observed(event.clone(), 1, "")?.activity());
     let told: Vec<_> = shown
         .filter(|activity| activity.event_type == EventType::Compacted)
         .map(|activity| Value::Object(activity.data))

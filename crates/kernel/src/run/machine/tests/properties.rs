@@ -439,11 +439,11 @@ fn work_of(turns: u32) -> usize {
             panic!("a tool is called");
         };
         for event in run.tool_started(&calls[0].id, now) {
-            run.activity(&event, 1, "").unwrap();
+            run.observed(event, 1, "").unwrap().activity().unwrap();
         }
         let events = run.tool_returned(&calls[0].id, ToolOutput::default(), now);
         for event in &events {
-            run.activity(event, 1, "");
+            run.observed(event.clone(), 1, "").and_then(|event| event.activity());
         }
     }
     work::TOUCHED.get() - before

@@ -1,0 +1,34 @@
+//! Runs under way: a handle for each, the slots they wait for, and what their tree has used.
+//!
+//! Invariant: the runtime owns every run it started. A handle watches, tells and cancels; dropping it
+//! changes nothing, dropping the runtime ends the run.
+
+mod handle;
+mod inbox;
+mod slots;
+mod tree;
+
+use std::sync::Arc;
+
+pub(crate) use self::{
+    handle::LiveRun,
+    inbox::{Letter, Letters, letterbox},
+    slots::{Slot, Slots},
+    tree::TreeBudget,
+};
+pub use self::{
+    handle::{RunHandle, RuntimeDropped},
+    inbox::{Inbox, InboxError},
+    tree::TreeLimits,
+};
+
+/// What connects a run to others; by default nothing does.
+#[derive(Debug, Default)]
+pub struct Links {
+    /// What others leave for it.
+    pub(crate) letters: Option<Letters>,
+    /// Where it waits to begin; none begins at once.
+    pub(crate) slots: Option<Slots>,
+    /// What its tree may use.
+    pub(crate) budget: Arc<TreeBudget>,
+}

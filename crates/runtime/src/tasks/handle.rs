@@ -1,0 +1,112 @@
+//! A handle: one run, as whoever started it sees it. A copy is a handle on the same run.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use attache_kernel::{
+    id::RunId,
+    run::{
+        assignment::Assignment,
+        outcome::{Descendants, RunResult},
+    },
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{Inbox, TreeBudget};
+use crate::events::{EventLog, Events};
+
+/// A run that was started.
+///
+/// Any number of handles may wait for the result and read the events, while the run goes on and after
+/// it has ended.
+#[derive(Debug, Clone)]
+pub struct RunHandle {
+    live: Arc<LiveRun>,
+    result: watch::Receiver<Option<Arc<RunResult>>>,
+}
+
+/// The runtime was dropped before the run ended. What it did is in its transcript.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the runtime was shut down before the run ended")]
+pub struct RuntimeDropped;
+
+/// What a run and its handles share.
+#[derive(Debug)]
+pub(crate) struct LiveRun {
+    pub(crate) run: Arc<Assignment>,
+    pub(crate) events: EventLog,
+    pub(crate) inbox: Inbox,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) parent: Option<Weak<LiveRun>>,
+    pub(crate) budget: Arc<TreeBudget>,
+    /// What the runs below it have used so far.
+    pub(crate) below: Mutex<Descendants>,
+}
+
+impl LiveRun {
+    /// What the runs below it have used so far.
+    pub(crate) fn descendants(&self) -> Descendants {
+        *self.below.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a child that has ended, with everything below it.
+    pub(crate) fn add_child(&self, child: &RunResult) {
+        let mut below = self.below.lock().unwrap_or_else(PoisonError::into_inner);
+        below.agents = below.agents.saturating_add(child.tree.agents);
+        below.total_tokens = below.total_tokens.saturating_add(child.tree.total_tokens);
+        below.cost_usd = below.cost_usd.zip(child.tree.cost_usd).map(|(one, other)| one + other);
+    }
+}
+
+impl RunHandle {
+    pub(crate) fn new(live: Arc<LiveRun>, result: watch::Receiver<Option<Arc<RunResult>>>) -> Self {
+        Self { live, result }
+    }
+
+    /// The run's id.
+    pub fn id(&self) -> &RunId {
+        &self.live.run.agent_id
+    }
+
+    /// What the run is to do, as whom, with which model, rights and limits.
+    pub fn assignment(&self) -> &Arc<Assignment> {
+        &self.live.run
+    }
+
+    /// Waits for the result. Any number may wait, and each gets it.
+    pub async fn result(&self) -> Result<Arc<RunResult>, RuntimeDropped> {
+        let mut result = self.result.clone();
+        let ended = result.wait_for(Option::is_some).await.map_err(|_| RuntimeDropped)?;
+        ended.clone().ok_or(RuntimeDropped)
+    }
+
+    /// The result, if the run has ended.
+    pub fn result_so_far(&self) -> Option<Arc<RunResult>> {
+        self.result.borrow().clone()
+    }
+
+    /// The events from that number on: those that happened, then those that happen, until the last.
+    /// The first event is number 1.
+    pub fn events(&self, from: u64) -> Events {
+        self.live.events.read(from)
+    }
+
+    /// Where messages for the run are left.
+    pub fn inbox(&self) -> &Inbox {
+        &self.live.inbox
+    }
+
+    /// Stops the run and everything below it. It ends as `aborted`, with what it has.
+    pub fn cancel(&self) {
+        self.live.cancel.cancel();
+    }
+
+    /// Whether somebody stopped it.
+    pub fn is_cancelled(&self) -> bool {
+        self.live.cancel.is_cancelled()
+    }
+
+    pub(crate) fn live(&self) -> &Arc<LiveRun> {
+        &self.live
+    }
+}
