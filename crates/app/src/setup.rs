@@ -214,7 +214,7 @@ impl Setup {
     }
 
     fn appraise(&self, definition: &Definition, trust: Trust, parent: &ParentModel) -> Appraisal {
-        let filtered = self.rights(definition, trust);
+        let filtered = self.rights(definition, trust, 1);
         Appraisal {
             effective_tools: filtered.tools.names().map(ToString::to_string).collect(),
             withheld_tools: filtered.withheld.iter().map(Into::into).collect(),

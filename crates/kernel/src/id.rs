@@ -131,6 +131,8 @@ ids! {
     SessionId,
     /// One tool call, unique within its conversation.
     ToolCallId,
+    /// One question whether a call may begin.
+    QuestionId,
 }
 
 /// The candidate most like `wanted`, if one is like enough to be meant.

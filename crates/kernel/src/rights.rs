@@ -8,3 +8,4 @@ pub mod command;
 pub mod rule;
 
 pub mod filter;
+pub mod permission;

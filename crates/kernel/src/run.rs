@@ -5,14 +5,16 @@ pub mod message;
 
 pub mod assignment;
 pub mod event;
+pub mod limits;
 pub mod outcome;
+pub mod tool_spec;
 
 mod machine;
 
 pub mod transcript;
 
 pub use self::machine::{
-    ModelFailure, ModelRequest, PendingCall, Reply, Run, RunError, Stage, Step, ToolOutput, fork,
-    inputs, retry, state,
+    ModelFailure, ModelRequest, PendingCall, Question, Reply, Run, RunError, Stage, Step,
+    ToolAnswer, fork, inputs, retry, state,
 };
 pub(crate) use self::machine::{check_schema, milliseconds};

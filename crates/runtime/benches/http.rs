@@ -20,16 +20,14 @@ use std::{
 use attache_kernel::{
     agent::definition::Definition,
     id::{AgentName, SessionId},
-    model::choice::ChosenBy,
     rights::{filter::ToolSet, tool_name::BuiltinTool},
     run::{
         ModelRequest,
-        assignment::{
-            Assignment, Environment, Finish, ModelLimits, SessionSource, SubAgentSource, ToolSpec,
-        },
+        assignment::Assignment,
         conversation::Conversation,
         message::{Message, ToolResult},
-        outcome::{ModelUsed, Status},
+        outcome::Status,
+        tool_spec::ToolSpec,
     },
 };
 use attache_runtime::{
@@ -45,6 +43,7 @@ use attache_runtime::{
     tool::catalogue::builtin_tools,
     transcripts::{Options, TranscriptStore},
 };
+use attache_testkit::assignment::assignment_of;
 use tempfile::TempDir;
 
 /// Turns of a run; all but the last read a file.
@@ -196,25 +195,7 @@ impl World {
         let assignment = Assignment {
             agent_id: new_run_id(),
             session_id: SessionId::new("bench"),
-            parent_id: None,
-            resumed_from: None,
-            source: SessionSource::SubAgent(SubAgentSource::of(&definition.agent_type)),
-            depth: 1,
-            definition: Arc::new(definition),
-            finish: Finish::CompleteTask,
-            task: "measure".to_owned(),
-            description: None,
-            inputs: serde_json::Map::new(),
-            environment: Environment::default(),
-            model: ModelUsed {
-                id: "m".to_owned(),
-                provider: "bench".to_owned(),
-                chosen_by: ChosenBy::Call,
-            },
-            model_limits: ModelLimits::default(),
-            tools: Vec::new(),
-            withheld_tools: Vec::new(),
-            shown_tools: None,
+            ..assignment_of(definition, "measure")
         };
         let rights = ToolSet::of_host([BuiltinTool::ReadFile.into()]);
         Start::new(assignment, rights, Arc::new(model), root)

@@ -14,24 +14,23 @@ use std::{
 use attache_kernel::{
     agent::definition::Definition,
     id::{AgentName, RunId, SessionId, ToolCallId},
-    model::{choice::ChosenBy, usage::Usage},
+    model::usage::Usage,
     rights::{
         filter::ToolSet,
         tool_name::{BuiltinTool, ToolName},
     },
     run::{
         Reply, Run,
-        assignment::{
-            Assignment, Effect, Environment, Finish, ModelLimits, RunRequest, SessionSource,
-            SubAgentSource, ToolSpec,
-        },
+        assignment::{Assignment, RunRequest},
         event::StopReason,
         message::{AssistantPart, Message, ToolCall},
-        outcome::{ModelUsed, Status},
+        outcome::Status,
+        tool_spec::{Concurrency, Repeatability, ToolSpec},
         transcript::{Entry, Header},
     },
 };
 use attache_runtime::{
+    approvals::Approvals,
     artifacts::Artifacts,
     events::EventLog,
     executor::{Execution, Patience, drive},
@@ -42,6 +41,7 @@ use attache_runtime::{
     transcripts::{Options, TranscriptStore},
     workspace::Workspace,
 };
+use attache_testkit::assignment::assignment_of;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -116,7 +116,8 @@ impl World {
             name: BuiltinTool::ReadFile.into(),
             description: "Reads.".to_owned(),
             parameters: json!({"type": "object"}),
-            effect: Effect::ReadOnly,
+            concurrency: Concurrency::Parallel,
+            repetition: Repeatability::Repeatable,
         };
         Self { folder: TempDir::new().unwrap(), tool: Arc::new(Kilobyte { spec }) }
     }
@@ -129,25 +130,7 @@ impl World {
         Assignment {
             agent_id: RunId::new(format!("agent-{number}")),
             session_id: SessionId::new("bench"),
-            parent_id: None,
-            resumed_from: None,
-            source: SessionSource::SubAgent(SubAgentSource::of(&definition.agent_type)),
-            depth: 1,
-            definition: Arc::new(definition),
-            finish: Finish::CompleteTask,
-            task: "measure".to_owned(),
-            description: None,
-            inputs: serde_json::Map::new(),
-            environment: Environment::default(),
-            model: ModelUsed {
-                id: "counting".to_owned(),
-                provider: "bench".to_owned(),
-                chosen_by: ChosenBy::Call,
-            },
-            model_limits: ModelLimits::default(),
-            tools: vec![self.tool.spec().clone()],
-            withheld_tools: Vec::new(),
-            shown_tools: None,
+            ..assignment_of(definition, "measure").with_tools(vec![self.tool.spec().clone()])
         }
     }
 
@@ -170,6 +153,7 @@ impl World {
             next_seq: 1,
             model,
             tools: BTreeMap::from([(name, Arc::clone(&self.tool))]),
+            approvals: Approvals::default(),
             context: ToolContext {
                 workspace: Arc::new(Workspace::new(self.folder.path()).unwrap()),
                 cancel: CancellationToken::new(),

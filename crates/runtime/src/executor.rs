@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::recorder::Recorder;
 use crate::{
+    approvals::Approvals,
     events::EventLog,
     journal::{Journal, JournalError},
     model::Model,
@@ -41,6 +42,8 @@ pub struct Execution {
     pub tools: BTreeMap<ToolName, Arc<dyn Tool>>,
     /// What those tools may touch; its token is the run's.
     pub context: ToolContext,
+    /// Who is asked whether a call may begin.
+    pub approvals: Approvals,
     /// Where its entries lie.
     pub journal: Box<dyn Journal>,
     /// Who reads its events.
@@ -86,6 +89,7 @@ pub async fn drive(execution: Execution) -> Result<(Run, Outcome), Broken> {
         model,
         tools,
         context,
+        approvals,
         journal,
         events,
         links,
@@ -100,6 +104,7 @@ pub async fn drive(execution: Execution) -> Result<(Run, Outcome), Broken> {
         model,
         tools,
         context,
+        approvals,
         patience,
         links,
         slot: None,
@@ -115,6 +120,7 @@ struct Driver {
     model: Arc<dyn Model>,
     tools: BTreeMap<ToolName, Arc<dyn Tool>>,
     context: ToolContext,
+    approvals: Approvals,
     recorder: Recorder,
     patience: Patience,
     cancel: CancellationToken,
@@ -146,6 +152,8 @@ impl Driver {
                     self.read_letters().await?;
                 }
                 Step::CallModel(request) => self.model_turn(request).await?,
+                Step::BeginCalls => self.feed(Run::begin_calls).await?,
+                Step::Ask(question) => self.ask_turn(*question).await?,
                 Step::CallTools(calls) => self.tool_turn(calls).await?,
                 Step::Finished(outcome) => return Ok(*outcome),
             }

@@ -21,6 +21,7 @@ pub mod transcripts;
 
 pub mod model;
 
+pub mod approvals;
 pub mod artifacts;
 pub mod tool;
 pub mod workspace;

@@ -15,14 +15,16 @@ use attache_kernel::{
     id::{RunId, SessionId},
     rights::{
         filter::{ToolSet, WithheldTool},
+        permission::SharedGuard,
         tool_name::ToolName,
     },
     run::{
         Run, RunError,
-        assignment::{Assignment, RunRequest, SharedGuard, ToolSpec},
+        assignment::{Assignment, RunRequest},
         event::Event,
         fork::Fork,
         outcome::{RunResult, Surroundings},
+        tool_spec::ToolSpec,
         transcript::Header,
     },
 };
@@ -32,6 +34,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use uuid::Uuid;
 
 use crate::{
+    approvals::Approvals,
     artifacts::Artifacts,
     events::{EventLog, TranscriptLines},
     executor::{Broken, Execution, Patience, drive},
@@ -239,6 +242,7 @@ impl Shared {
 
     /// Offers the tools that the rights allow and that there are.
     fn equip(&self, assignment: &mut Assignment, rights: &ToolSet) {
+        assignment.rights = rights.clone();
         assignment.tools.clear();
         for name in rights.names() {
             match self.tools.get(name) {
@@ -296,6 +300,7 @@ impl Shared {
             next_seq: 1,
             model: start.model,
             tools: self.tools.clone(),
+            approvals: Approvals::default(),
             context: ToolContext {
                 workspace: Arc::new(workspace),
                 cancel,

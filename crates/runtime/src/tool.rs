@@ -16,10 +16,10 @@ mod read_file;
 mod view_image;
 pub(crate) mod wording;
 
-use std::{fmt, path::PathBuf, pin::Pin, sync::Arc};
+use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
-pub use attache_kernel::run::assignment::{Effect, ToolSpec};
 use attache_kernel::run::message::Image;
+pub use attache_kernel::run::tool_spec::{Concurrency, Repeatability, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +33,13 @@ use crate::{
 pub trait Tool: fmt::Debug + Send + Sync {
     /// What the model is told about it, paid for on every turn, and what a call does to the world.
     fn spec(&self) -> &ToolSpec;
+
+    /// How long a call with these arguments may take; `None` uses the default. Time spent asking for
+    /// approval does not count.
+    fn time_limit(&self, arguments: &Value) -> Option<Duration> {
+        let _ = arguments;
+        None
+    }
 
     /// Does what the arguments ask for. Dropping the future, or the context's token, stops it.
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a>;

@@ -5,6 +5,7 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a helper that fails is a test that fails")]
 
+pub mod assignment;
 pub mod corpus;
 pub mod golden;
 pub mod project;

@@ -19,7 +19,7 @@ use attache_kernel::{
     rights::filter::ToolSet,
     run::{
         Run,
-        assignment::{Assignment, Environment, Finish, SessionSource, SubAgentSource},
+        assignment::{Assignment, TemplateFacts},
         outcome::{RunResult, Status},
         transcript::fold,
     },
@@ -151,8 +151,8 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     };
     let session = plan.earlier.as_ref().map(|earlier| &earlier.assignment().session_id);
     let spent = limits::spent_in(session, &setup.settings.subagents, &runtime)?;
-    let definition = Arc::make_mut(&mut plan.start.assignment.definition);
-    limits::apply(definition, args, &setup.settings.subagents, spent)?;
+    let limits = &mut plan.start.assignment.limits;
+    limits::apply(limits, args, &setup.settings.subagents, spent)?;
     let format = match (args.output_format, setup.format) {
         (Some(format), _) => format,
         (None, OutputFormat::Json) => RunFormat::Json,
@@ -208,29 +208,18 @@ fn fresh(args: &RunArgs, setup: &Setup) -> Result<RunPlan, Failure> {
     let task = read_task(&args.task, args, may_be_empty, setup)?;
     let trust = if args.trust { Trust::Trusted } else { record.trusted };
     let root = work_folder(definition, trust, setup)?;
-    let filtered = setup.rights(definition, trust);
+    let filtered = setup.rights(definition, trust, 1);
     let choice = setup.choose_model(definition, args.model.as_deref(), args.provider.as_deref())?;
     let asker = Asker { definition, trust };
     let connection = connection::connect(&choice, asker, setup)?;
-    let withheld_tools = filtered.withheld.iter().map(Into::into).collect();
+    let ids = (new_run_id(), new_session_id());
+    let definition = Arc::new(definition.clone());
     let assignment = Assignment {
-        agent_id: new_run_id(),
-        session_id: new_session_id(),
-        parent_id: None,
-        resumed_from: None,
-        source: SessionSource::SubAgent(SubAgentSource::of(&definition.agent_type)),
-        depth: 1,
-        definition: Arc::new(definition.clone()),
-        finish: Finish::CompleteTask,
-        task,
-        description: None,
         inputs,
-        environment: environment(&root),
-        model: connection.used.clone(),
+        environment: template_facts(&root),
         model_limits: connection.limits,
-        tools: Vec::new(),
-        withheld_tools,
-        shown_tools: None,
+        withheld_tools: filtered.withheld.iter().map(Into::into).collect(),
+        ..Assignment::new(ids, definition, task, connection.used.clone())
     };
     let start = start(assignment, filtered.tools, connection, root, setup);
     Ok(RunPlan { start, earlier: None })
@@ -300,17 +289,16 @@ fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result
     let mut assignment = before.resumed_as(new_run_id(), task);
     let inventory = setup.inventory()?;
     let record = unchanged(&assignment.definition, &inventory);
-    if let Some((_, now)) = record {
-        limits::restore_budgets(Arc::make_mut(&mut assignment.definition), now);
-    }
+    let config_today = record.map_or(before.definition.run_config, |(_, now)| now.run_config);
     let definition = Arc::clone(&assignment.definition);
     let trust = match record {
         _ if args.trust => Trust::Trusted,
         Some((record, _)) => record.trusted,
         None => Trust::Untrusted,
     };
-    let filtered = setup.rights(&definition, trust);
+    let filtered = setup.rights(&definition, trust, before.depth);
     assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
+    assignment = assignment.narrowed_to(&filtered.tools, (&config_today).into());
     let choice = match (&args.model, &args.provider) {
         (None, None) => connection::as_before(&before.model),
         (model, provider) => {
@@ -334,7 +322,8 @@ fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result
     if trust == Trust::Untrusted && definition.base_dir.is_some() && !setup.is_in_workspace(&root) {
         return Err(outside(&definition, &root));
     }
-    let start = start(assignment, filtered.tools, connection, root, setup);
+    let rights = assignment.rights.clone();
+    let start = start(assignment, rights, connection, root, setup);
     Ok(RunPlan { start, earlier: Some(earlier) })
 }
 
@@ -372,8 +361,8 @@ fn definition_of(record: &Record) -> Result<&Definition, Failure> {
     })
 }
 
-fn environment(root: &Path) -> Environment {
-    Environment { cwd: root.display().to_string(), today: jiff::Zoned::now().date().to_string() }
+fn template_facts(root: &Path) -> TemplateFacts {
+    TemplateFacts { cwd: root.display().to_string(), today: jiff::Zoned::now().date().to_string() }
 }
 
 fn patience(setup: &Setup) -> Patience {

@@ -72,7 +72,7 @@ impl TranscriptPage {
     ) -> (Self, String) {
         let mut page = Self {
             detail,
-            max_turns: header.run.definition.run_config.max_turns,
+            max_turns: header.run.limits.max_turns,
             open_calls: Vec::new(),
             turn_began_ms: 0,
             replay: Replay::new(header.clone()).ok(),
@@ -229,8 +229,8 @@ impl TranscriptPage {
                 self.note(Tone::Warning, &said);
             }
             Event::Failed { message, .. } => self.note(Tone::Bad, message),
-            Event::ApprovalRequested { tool_name, request, .. } => {
-                let said = format!("asks to call {tool_name}: {request}");
+            Event::ApprovalRequested { tool_name, reason, .. } => {
+                let said = format!("asks to call {tool_name}: {reason}");
                 self.note(Tone::Warning, &clip(&said, LINE));
             }
             Event::ApprovalResolved { decision, reason, .. } => {

@@ -17,8 +17,8 @@ impl Setup {
         self.appraise(definition, Trust::Trusted, &self.parent_model()).effective_tools
     }
 
-    /// What an agent may call when it is run from here.
-    pub(crate) fn rights(&self, definition: &Definition, trust: Trust) -> Filtered {
+    /// What an agent may call when it is run from here, at that depth.
+    pub(crate) fn rights(&self, definition: &Definition, trust: Trust, depth: u32) -> Filtered {
         filter(&FilterRequest {
             definition,
             trust,
@@ -28,7 +28,7 @@ impl Setup {
             } else {
                 Schedule::Foreground
             },
-            delegation: Delegation { depth: 1, max_depth: self.settings.subagents.max_depth },
+            delegation: Delegation { depth, max_depth: self.settings.subagents.max_depth },
         })
     }
 }

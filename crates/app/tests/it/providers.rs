@@ -859,7 +859,8 @@ fn a_sessions_budget_is_one_over_all_its_runs() {
     let result = object(&project.run(&raised));
     let lines = fs::read_to_string(result["transcript"].as_str().unwrap()).unwrap();
     let header: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
-    assert_eq!(header["run"]["definition"]["runConfig"]["maxTokens"], 670);
+    assert_eq!(header["run"]["limits"]["tree"]["tokens"], 670);
+    assert_eq!(header["run"]["definition"]["runConfig"]["maxTokens"], json!(null));
     // Another session has its own.
     let other = project.run(&["run", "Explore", "one", "--json", "-q"]);
     assert_eq!(object(&other)["status"], "goal");

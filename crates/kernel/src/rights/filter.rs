@@ -1,15 +1,16 @@
 //! The tool filter: which of its parent's tools an agent gets, and why not the others.
 //!
-//! [`filter`] is the only way from one [`ToolSet`] to another, and it only ever takes away: no agent
-//! has a tool, or passes a call, that its parent would be refused. What an agent asked for and does
+//! [`filter`] and [`ToolSet::intersection`] are the only ways from one [`ToolSet`] to another, and both
+//! only take away: no agent has a tool, or passes a call, that its parent would be refused. What an agent asked for and does
 //! not get is always reported.
 
 mod tool_set;
 mod withheld;
+mod written;
 
 use self::tool_set::Constraint;
 pub use self::{
-    tool_set::{COMPLETE_TASK, Refusal, ToolSet, Verdict},
+    tool_set::{COMPLETE_TASK, Refusal, ToolSet},
     withheld::{Withheld, WithheldReason, WithheldTool},
 };
 use crate::{

@@ -1,29 +1,33 @@
-//! An assignment: which agent does what, as whom, with which model and which tools.
+//! An assignment: which agent does what, as whom, with which model, rights, limits and tools.
 //!
 //! It is fixed before the run begins, it is what a transcript's header holds, and with the events
 //! after it the run can be rebuilt from it alone.
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
 
 use crate::{
     agent::definition::Definition,
     id::{AgentName, RunId, SessionId},
     rights::{
-        filter::{ToolSet, Verdict, WithheldTool},
+        filter::{ToolSet, WithheldTool},
+        permission::SharedGuard,
         tool_name::ToolName,
     },
     run::{
         fork::Fork,
+        limits::RunLimits,
         outcome::{ModelUsed, ResultOf},
         retry::Stage,
+        tool_spec::{Concurrency, Repeatability, ToolSpec},
     },
 };
 
-/// Which agent does what, as whom, with which model and which tools.
+/// Which agent does what, as whom, with which model, rights, limits and tools.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Assignment {
     /// The run.
     pub agent_id: RunId,
@@ -37,8 +41,12 @@ pub struct Assignment {
     pub source: SessionSource,
     /// How deep in the tree it is: the main agent is 0.
     pub depth: u32,
-    /// The definition as it was then, limits that were overridden included.
+    /// The definition exactly as it was read; it never changes.
     pub definition: Arc<Definition>,
+    /// The limits of this run.
+    pub limits: RunLimits,
+    /// What the run may call. Every call is held against it again when it begins.
+    pub rights: ToolSet,
     /// How the agent hands in its answer.
     pub finish: Finish,
     /// The task.
@@ -50,7 +58,7 @@ pub struct Assignment {
     #[serde(default)]
     pub inputs: Map<String, Value>,
     /// What templates can refer to.
-    pub environment: Environment,
+    pub environment: TemplateFacts,
     /// The model.
     pub model: ModelUsed,
     /// What is known about calling it.
@@ -114,7 +122,7 @@ pub enum Finish {
 
 /// What templates can refer to beside the task and the inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Environment {
+pub struct TemplateFacts {
     /// The working directory.
     pub cwd: String,
     /// The date, as the agent is to read it.
@@ -150,47 +158,6 @@ impl ModelLimits {
     }
 }
 
-/// A tool as a model is offered it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ToolSpec {
-    /// Its name.
-    pub name: ToolName,
-    /// What it does.
-    pub description: String,
-    /// The JSON Schema of its arguments.
-    pub parameters: Value,
-    /// What calling it does to the world. Not for the model.
-    pub effect: Effect,
-}
-
-/// What calling a tool does to the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// Nothing: calling it again does no harm.
-    ReadOnly,
-    /// Something: calling it again is not the same.
-    Mutating,
-}
-
-/// Decides, at the moment of the call, whether a tool may be called with these arguments.
-pub trait CallGuard {
-    /// Passes the call, or gives the reason why not.
-    fn check(&self, tool: &ToolName, arguments: &Value) -> Result<(), String>;
-}
-
-impl CallGuard for ToolSet {
-    fn check(&self, tool: &ToolName, arguments: &Value) -> Result<(), String> {
-        match Self::check(self, tool, arguments) {
-            Verdict::Allowed => Ok(()),
-            Verdict::Refused(refusal) => Err(refusal.to_string()),
-        }
-    }
-}
-
-/// A [`CallGuard`] that can be shared.
-pub type SharedGuard = Arc<dyn CallGuard + Send + Sync>;
-
 /// What it takes to begin a run.
 #[derive(Clone)]
 pub struct RunRequest {
@@ -213,7 +180,47 @@ impl std::fmt::Debug for RunRequest {
 }
 
 impl Assignment {
-    /// The same agent, going on in a new run with a new task.
+    /// An assignment as most are: an agent run by itself, with the limits of its definition, no tools
+    /// and no rights.
+    pub fn new(
+        (agent_id, session_id): (RunId, SessionId),
+        definition: Arc<Definition>,
+        task: impl Into<String>,
+        model: ModelUsed,
+    ) -> Self {
+        Self {
+            agent_id,
+            session_id,
+            parent_id: None,
+            resumed_from: None,
+            source: SessionSource::SubAgent(SubAgentSource::of(&definition.agent_type)),
+            depth: 1,
+            limits: RunLimits::from(&definition.run_config),
+            rights: ToolSet::default(),
+            definition,
+            finish: Finish::CompleteTask,
+            task: task.into(),
+            description: None,
+            inputs: Map::new(),
+            environment: TemplateFacts::default(),
+            model,
+            model_limits: ModelLimits::default(),
+            tools: Vec::new(),
+            withheld_tools: Vec::new(),
+            shown_tools: None,
+        }
+    }
+
+    /// The same with these tools, and the right to every call of them.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Vec<ToolSpec>) -> Self {
+        self.rights = ToolSet::of_host(tools.iter().map(|spec| spec.name.clone()));
+        self.tools = tools;
+        self
+    }
+
+    /// The same agent, going on in a new run with a new task. Rights, limits, depth and parent are
+    /// those of the earlier run; [`Assignment::narrowed_to`] holds them against what counts today.
     #[must_use]
     pub fn resumed_as(&self, agent_id: RunId, task: impl Into<String>) -> Self {
         Self {
@@ -223,6 +230,21 @@ impl Assignment {
             description: None,
             ..self.clone()
         }
+    }
+
+    /// The same within today's rights and limits: what either side refuses is refused, and of each
+    /// limit the smaller one holds.
+    #[must_use]
+    pub fn narrowed_to(mut self, rights: &ToolSet, limits: RunLimits) -> Self {
+        for tool in rights.names().filter(|tool| !self.rights.contains(tool)) {
+            self.withheld_tools.push(WithheldTool {
+                tool: tool.to_string(),
+                reason: "the run that this one continues did not have it".to_owned(),
+            });
+        }
+        self.rights = self.rights.intersection(rights);
+        self.limits = self.limits.smaller(limits);
+        self
     }
 
     /// Who a result of it is about.
@@ -237,18 +259,47 @@ impl Assignment {
         }
     }
 
-    pub(crate) fn max_time_ms(&self) -> u64 {
-        u64::from(self.definition.run_config.max_time_seconds) * 1000
+    fn spec(&self, tool: &ToolName) -> Option<&ToolSpec> {
+        self.tools.iter().find(|spec| spec.name == *tool)
     }
 
-    pub(crate) fn grace_ms(&self) -> u64 {
-        u64::from(self.definition.run_config.grace_period_seconds) * 1000
+    pub(crate) fn concurrency(&self, tool: &ToolName) -> Concurrency {
+        self.spec(tool).map_or(Concurrency::Exclusive, |spec| spec.concurrency)
     }
 
-    pub(crate) fn effect_of(&self, tool: &ToolName) -> Effect {
-        self.tools
-            .iter()
-            .find(|spec| spec.name == *tool)
-            .map_or(Effect::Mutating, |spec| spec.effect)
+    pub(crate) fn repeatability(&self, tool: &ToolName) -> Repeatability {
+        self.spec(tool).map_or(Repeatability::Once, |spec| spec.repetition)
+    }
+}
+
+impl Serialize for Assignment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+/// Older headers have neither limits nor rights: then the limits are those in the definition, and the
+/// rights are the tools that the run had.
+impl<'de> Deserialize<'de> for Assignment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut written = Map::deserialize(deserializer)?;
+        let limits_before = || {
+            let config = written.get("definition")?.get("runConfig")?;
+            let config = serde_json::from_value(config.clone()).ok()?;
+            serde_json::to_value(RunLimits::from(&config)).ok()
+        };
+        if !written.contains_key("limits")
+            && let Some(limits) = limits_before()
+        {
+            written.insert("limits".to_owned(), limits);
+        }
+        if !written.contains_key("rights") {
+            let tools = written.get("tools").and_then(Value::as_array).into_iter().flatten();
+            let names = tools.filter_map(|tool| tool.get("name")?.as_str());
+            let rights: Map<_, _> =
+                names.map(|name| (name.to_owned(), Value::Array(Vec::new()))).collect();
+            written.insert("rights".to_owned(), Value::Object(rights));
+        }
+        Self::deserialize(Value::Object(written)).map_err(D::Error::custom)
     }
 }

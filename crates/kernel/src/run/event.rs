@@ -12,11 +12,10 @@ pub mod spent;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use self::compaction::Compaction;
 use crate::{
-    id::{RunId, ToolCallId},
+    id::{QuestionId, RunId, ToolCallId},
     model::usage::Usage,
     rights::tool_name::ToolName,
     run::{
@@ -67,8 +66,9 @@ pub enum Event {
     Replied {
         /// What it said.
         message: Arc<Message>,
-        /// What is to become of each of its calls.
-        verdicts: Vec<Verdict>,
+        /// What is to become of each of its calls, as far as the reply alone settles it.
+        #[serde(rename = "verdicts")]
+        dispositions: Vec<Disposition>,
         /// Why it stopped.
         stop: StopReason,
         /// What it used.
@@ -127,17 +127,23 @@ pub enum Event {
         /// How long the tool took; none if it never ran.
         duration_ms: Option<u64>,
     },
-    /// A call waits for somebody's decision; the wall clock stands.
+    /// A call waits for somebody's decision; it has not begun, and the wall clock is paused.
     ApprovalRequested {
+        /// The id of the question.
+        request_id: QuestionId,
         /// The call.
         call_id: ToolCallId,
         /// The tool.
         tool_name: String,
-        /// What is asked.
-        request: Value,
+        /// Why the call needs approval.
+        reason: String,
+        /// The command or the diff, where there is one to show.
+        preview: Option<String>,
     },
     /// The decision came.
     ApprovalResolved {
+        /// The id of the question.
+        request_id: QuestionId,
         /// The call.
         call_id: ToolCallId,
         /// The decision.
@@ -217,7 +223,7 @@ pub enum Event {
         /// What it is to do.
         description: String,
         /// Who started it.
-        origin: Origin,
+        origin: StartedBy,
     },
     /// A subagent of this run ended.
     SubAgentEnd {
@@ -228,7 +234,7 @@ pub enum Event {
         /// Whether it reached its goal.
         success: bool,
         /// Who started it.
-        origin: Origin,
+        origin: StartedBy,
     },
     /// The run is over.
     Ended {
@@ -250,16 +256,16 @@ pub struct Progress {
     pub max_seconds: u64,
 }
 
-/// What is to become of a call.
+/// What is to become of a call, as far as the reply that made it settles that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Verdict {
-    /// It goes to its tool.
+pub enum Disposition {
+    /// It is meant for its tool. Whether it may go there is judged in the moment it begins.
     Execute {
         /// The tool.
         tool: ToolName,
     },
-    /// It is answered at once: refused, not understood, or not executed.
+    /// It never reaches a tool and is answered at once: not understood, withheld, or not executed.
     Answer {
         /// The answer.
         text: String,
@@ -301,7 +307,7 @@ pub enum ApprovalDecision {
 /// Who started a subagent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum StartedBy {
     /// The main agent.
     Main,
     /// A subagent of that name.

@@ -1,11 +1,13 @@
 //! A run: one agent from its task to its result, as a machine that decides and never waits.
 //!
-//! [`Run::next_step`] says what to do next: call the model, call these tools, or nothing more. Whoever
-//! does it feeds the answer back, and gets the events that follow from it. A run changes by events
+//! [`Run::next_step`] says what to do next: call the model, let calls begin, ask somebody, call these
+//! tools, or nothing more. Whoever does it feeds the answer back, and gets the events that follow from it. A run changes by events
 //! alone, so its transcript rebuilds it at any point; and whatever a model answers, it ends within its
 //! limits.
 
 mod admit;
+mod begin;
+mod calls;
 mod clock;
 mod compaction;
 mod complete_task;
@@ -30,24 +32,29 @@ use serde_json::Value;
 
 pub(crate) use self::complete_task::check_schema;
 use self::{
+    calls::{Approval, OpenCall},
     complete_task::AnswerCheck,
     inputs::InputProblem,
     judge::Judge,
-    state::{OpenCall, Phase, State},
+    state::{Phase, State},
 };
 pub use self::{
-    feed::{Reply, ToolOutput},
+    feed::{Reply, ToolAnswer},
     retry::{ModelFailure, Stage},
 };
 use crate::{
-    id::ToolCallId,
-    rights::tool_name::ToolName,
+    id::{AgentName, QuestionId, RunId, ToolCallId},
+    rights::{
+        permission::{CallGuard, Permission, SharedGuard},
+        tool_name::ToolName,
+    },
     run::{
-        assignment::{Assignment, CallGuard, Effect, Finish, RunRequest, SharedGuard, ToolSpec},
+        assignment::{Assignment, Finish, RunRequest},
         conversation::Conversation,
-        event::{Event, Verdict},
+        event::Event,
         message::{Message, ToolCall},
         outcome::{Ending, Outcome, Status},
+        tool_spec::ToolSpec,
     },
 };
 
@@ -56,8 +63,18 @@ pub struct Run {
     assignment: Arc<Assignment>,
     state: State,
     judge: Judge,
+    hands: Hands,
     offered: Arc<[ToolSpec]>,
     offered_in_grace: Arc<[ToolSpec]>,
+}
+
+/// In whose hands a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hands {
+    /// Whoever drives it has driven it from its beginning, or has taken it over.
+    Driven,
+    /// It was rebuilt from its transcript. Whatever had begun is judged again before it goes on.
+    Rebuilt,
 }
 
 /// What to do next.
@@ -69,8 +86,12 @@ pub enum Step {
     TakeOver,
     /// Call the model, and feed back its answer or its failure.
     CallModel(ModelRequest),
-    /// Call these tools and feed back what they return. Those that were begun are still among them
-    /// until they are answered.
+    /// Let the next calls begin: call [`Run::begin_calls`], which judges each of them now.
+    BeginCalls,
+    /// Ask somebody whether a call may begin, and feed back the answer with
+    /// [`Run::approval_answered`]. The wall clock is paused.
+    Ask(Box<Question>),
+    /// Make these calls, which have begun, side by side, and feed back what they return.
     CallTools(Vec<PendingCall>),
     /// Nothing: the run is over.
     Finished(Box<Outcome>),
@@ -91,7 +112,7 @@ pub struct ModelRequest {
     pub deadline: Option<Duration>,
 }
 
-/// A call that waits for its tool.
+/// A call that has begun and is not answered yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingCall {
     /// The call.
@@ -100,10 +121,27 @@ pub struct PendingCall {
     pub tool: ToolName,
     /// The arguments, a JSON object.
     pub arguments: Value,
-    /// What calling it does to the world: calls that do nothing to it may run side by side.
-    pub effect: Effect,
-    /// Whether it was begun.
-    pub started: bool,
+}
+
+/// A question whether a call may begin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// The id of the question. A question that is asked again after a takeover keeps it.
+    pub request_id: QuestionId,
+    /// The run that wants to make the call.
+    pub agent_id: RunId,
+    /// The name of its agent.
+    pub agent_type: AgentName,
+    /// The call.
+    pub call_id: ToolCallId,
+    /// The tool.
+    pub tool: ToolName,
+    /// The arguments, a JSON object.
+    pub arguments: Value,
+    /// Why the call needs approval.
+    pub reason: String,
+    /// The command or the diff, where there is one to show.
+    pub preview: Option<String>,
 }
 
 /// Why a run cannot begin.
@@ -134,8 +172,8 @@ fn listed(problems: &[InputProblem]) -> String {
 struct RefuseAll;
 
 impl CallGuard for RefuseAll {
-    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Result<(), String> {
-        Err("this run has no tools yet".to_owned())
+    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Permission {
+        Permission::Deny { reason: "this run has no tools yet".to_owned() }
     }
 }
 
@@ -180,6 +218,7 @@ impl Run {
             judge: Judge::new(&assignment, guard, answer_check),
             assignment: Arc::new(assignment),
             state: State::default(),
+            hands: Hands::Driven,
             offered: offered.into(),
             offered_in_grace: in_grace.into(),
         })
@@ -187,7 +226,8 @@ impl Run {
 
     /// A run as its transcript makes it, with no right to call anything.
     pub(crate) fn unguarded(assignment: Assignment) -> Result<Self, RunError> {
-        Self::unopened(assignment, Arc::new(RefuseAll))
+        let run = Self::unopened(assignment, Arc::new(RefuseAll))?;
+        Ok(Self { hands: Hands::Rebuilt, ..run })
     }
 
     /// A run as it was when its state was written down, with no right to call anything.
@@ -205,12 +245,14 @@ impl Run {
 
     /// What to do next. Asking changes nothing.
     pub fn next_step(&self) -> Step {
-        if self.decide(self.state.now_ms).is_some() {
+        let is_undecided = self.decide(self.state.now_ms).is_some();
+        let is_unjudged = self.hands == Hands::Rebuilt && self.state.phase == Phase::Tools;
+        if is_undecided || is_unjudged {
             return Step::TakeOver;
         }
         match (self.state.phase, self.outcome()) {
             (Phase::New, _) => Step::Start,
-            (Phase::Tools, _) => Step::CallTools(self.pending_calls()),
+            (Phase::Tools, _) => self.next_of_calls(),
             (Phase::Ended, Some(outcome)) => Step::Finished(Box::new(outcome)),
             (
                 Phase::Model
@@ -238,21 +280,46 @@ impl Run {
         }
     }
 
-    fn pending_calls(&self) -> Vec<PendingCall> {
-        let Some(calls) = self.last_calls() else {
-            return Vec::new();
-        };
-        let pending = |(call, open): (&ToolCall, &OpenCall)| match &open.verdict {
-            Verdict::Execute { tool } if open.answer.is_none() => Some(PendingCall {
+    /// A question that is open comes first, then what has begun, then what may begin.
+    fn next_of_calls(&self) -> Step {
+        if let Some(question) = self.open_calls().find_map(|(call, open)| self.question(call, open))
+        {
+            return Step::Ask(Box::new(question));
+        }
+        let pending = |(call, open): (&ToolCall, &OpenCall)| {
+            Some(PendingCall {
                 id: open.id.clone(),
-                tool: tool.clone(),
+                tool: open.tool().filter(|_| open.is_under_way())?.clone(),
                 arguments: call.arguments().cloned().unwrap_or_default(),
-                effect: self.assignment.effect_of(tool),
-                started: open.started_ms.is_some(),
-            }),
-            Verdict::Execute { .. } | Verdict::Answer { .. } | Verdict::Complete => None,
+            })
         };
-        calls.zip(&self.state.calls).filter_map(pending).collect()
+        let pending: Vec<_> = self.open_calls().filter_map(pending).collect();
+        if pending.is_empty() { Step::BeginCalls } else { Step::CallTools(pending) }
+    }
+
+    fn question(&self, call: &ToolCall, open: &OpenCall) -> Option<Question> {
+        let Approval::Asked { request_id, reason, preview } = &open.approval else {
+            return None;
+        };
+        Some(Question {
+            request_id: request_id.clone(),
+            agent_id: self.assignment.agent_id.clone(),
+            agent_type: self.assignment.definition.agent_type.clone(),
+            call_id: open.id.clone(),
+            tool: open.tool()?.clone(),
+            arguments: call.arguments().cloned().unwrap_or_default(),
+            reason: reason.clone(),
+            preview: preview.clone(),
+        })
+    }
+
+    /// The calls without an answer, each as the model made it and as it stands.
+    fn open_calls(&self) -> impl Iterator<Item = (&ToolCall, &OpenCall)> {
+        let mut calls = self.last_calls().into_iter().flatten().enumerate();
+        self.state.calls.open().filter_map(move |(position, open)| {
+            let call = calls.find(|(number, _)| *number == position)?;
+            Some((call.1, open))
+        })
     }
 
     /// The calls of the model's last message.
@@ -269,7 +336,7 @@ impl Run {
         let deadline = match (self.state.phase, &self.state.grace) {
             (Phase::New | Phase::Ended, _) => None,
             (_, Some(grace)) => Some(grace.until_ms),
-            (_, None) => self.state.clock.deadline_ms(self.assignment.max_time_ms()),
+            (_, None) => self.state.clock.deadline_ms(self.assignment.limits.max_time_ms()),
         };
         deadline.map(Duration::from_millis)
     }

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     id::RunId,
+    rights::permission::SharedGuard,
     run::{
         Run, RunError,
-        assignment::{Assignment, SharedGuard},
+        assignment::Assignment,
         event::{Event, observed::RunEvent},
         milliseconds,
     },

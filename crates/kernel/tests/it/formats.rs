@@ -9,32 +9,32 @@ use attache_kernel::{
     model::{choice::ChosenBy, usage::Usage},
     rights::{
         filter::WithheldTool,
+        permission::{CallGuard, Permission},
         tool_name::{BuiltinTool, ToolName},
     },
     run::{
-        ModelFailure, Reply, Run, Stage, Step, ToolOutput,
-        assignment::{
-            Assignment, CallGuard, Effect, Environment, Finish, ModelLimits, RunRequest,
-            SessionSource, SubAgentSource, ToolSpec,
-        },
+        ModelFailure, Reply, Run, Stage, Step, ToolAnswer,
+        assignment::{Assignment, RunRequest, SessionSource, SubAgentSource, TemplateFacts},
         event::{
-            ApprovalDecision, Event, Origin, StopReason,
+            ApprovalDecision, Event, StartedBy, StopReason,
             activity::{EventType, SubagentActivityEvent},
             compaction::Compaction,
         },
         message::{Artifact, AssistantPart, Message, ToolCall},
         outcome::{Descendants, ModelUsed, RunResult, Status, Surroundings},
+        tool_spec::{Concurrency, Repeatability, ToolSpec},
         transcript::{Entry, Header, Line, Replay, fold},
     },
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-struct PassAll;
+/// Gives the same answer about every call.
+struct Always(Permission);
 
-impl CallGuard for PassAll {
-    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Result<(), String> {
-        Ok(())
+impl CallGuard for Always {
+    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Permission {
+        self.0.clone()
     }
 }
 
@@ -49,37 +49,29 @@ fn assignment() -> Assignment {
         max_tokens: None,
         max_cost_usd: None,
     };
-    let source = SubAgentSource::of(&definition.agent_type);
+    let ids = (RunId::new("agent-7f9c2d1e"), SessionId::new("0198a3c4"));
+    let model = ModelUsed {
+        id: "gpt-5".to_owned(),
+        provider: "openai".to_owned(),
+        chosen_by: ChosenBy::Definition,
+    };
+    let task = "Where is the tool filter?";
+    let tool = ToolSpec {
+        name: BuiltinTool::GrepFiles.into(),
+        description: "Searches file contents.".to_owned(),
+        parameters: json!({"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}),
+        concurrency: Concurrency::Parallel,
+        repetition: Repeatability::Repeatable,
+    };
     Assignment {
-        agent_id: RunId::new("agent-7f9c2d1e"),
-        session_id: SessionId::new("0198a3c4"),
         parent_id: Some(RunId::new("agent-main")),
-        resumed_from: None,
-        source: SessionSource::SubAgent(source),
-        depth: 1,
-        definition: Arc::new(definition),
-        finish: Finish::CompleteTask,
-        task: "Where is the tool filter?".to_owned(),
         description: Some("Find the tool filter".to_owned()),
-        inputs: serde_json::Map::new(),
-        environment: Environment { cwd: "/work".to_owned(), today: "2026-11-05".to_owned() },
-        model: ModelUsed {
-            id: "gpt-5".to_owned(),
-            provider: "openai".to_owned(),
-            chosen_by: ChosenBy::Definition,
-        },
-        model_limits: ModelLimits::default(),
-        tools: vec![ToolSpec {
-            name: BuiltinTool::GrepFiles.into(),
-            description: "Searches file contents.".to_owned(),
-            parameters: json!({"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}),
-            effect: Effect::ReadOnly,
-        }],
+        environment: TemplateFacts { cwd: "/work".to_owned(), today: "2026-11-05".to_owned() },
         withheld_tools: vec![WithheldTool {
             tool: BuiltinTool::Shell.as_str().to_owned(),
             reason: "the agent is not trusted".to_owned(),
         }],
-        shown_tools: None,
+        ..Assignment::new(ids, Arc::new(definition), task, model).with_tools(vec![tool])
     }
 }
 
@@ -91,7 +83,12 @@ struct Short {
 
 impl Short {
     fn begin() -> Self {
-        let request = RunRequest { assignment: assignment(), fork: None, guard: Arc::new(PassAll) };
+        Self::guarded(Permission::Allow)
+    }
+
+    fn guarded(permission: Permission) -> Self {
+        let guard = Arc::new(Always(permission));
+        let request = RunRequest { assignment: assignment(), fork: None, guard };
         let (run, opened) = Run::new(request).unwrap();
         let header = Header::new("2026-11-05T10:00:00.000Z", run.assignment().clone());
         let mut short = Self { run, lines: vec![Line::Header(Box::new(header))] };
@@ -131,15 +128,15 @@ impl Short {
 
     fn search_returns(&mut self) {
         let id = ToolCallId::new("call_1");
-        let output = ToolOutput {
+        let output = ToolAnswer {
             text: "src/tool_filter.rs:12: pub struct ToolFilter".to_owned(),
             artifacts: vec![Artifact {
                 path: "/work/.attache/full.txt".to_owned(),
                 description: "the full output".to_owned(),
             }],
-            ..ToolOutput::default()
+            ..ToolAnswer::default()
         };
-        self.feed(901, |run, now| run.tool_started(&id, now));
+        self.feed(901, |run, now| run.begin_call(&id, now));
         self.feed(943, |run, now| run.tool_returned(&id, output, now));
     }
 
@@ -193,7 +190,8 @@ fn reply(content: Vec<AssistantPart>) -> Reply {
 
 /// One event of each type, and each way of making room, made by runs where that is easy and by hand where it is not.
 fn activities() -> Vec<SubagentActivityEvent> {
-    let mut short = Short::begin();
+    let reason = "a rule in `permissions.ask` covers it".to_owned();
+    let mut short = Short::guarded(Permission::Ask { reason });
     let shown = |run: &Run, seq: u64, event: &Event| {
         run.observed(event.clone(), seq, "2026-11-05T10:00:00.000Z").unwrap().activity().unwrap()
     };
@@ -215,9 +213,12 @@ fn activities() -> Vec<SubagentActivityEvent> {
     });
     short.search();
     let id = ToolCallId::new("call_1");
-    short.feed(900, |run, now| run.approval_requested(&id, json!({"command": "make"}), now));
+    short.feed(900, Run::begin_calls);
+    let Step::Ask(question) = short.run.next_step() else {
+        panic!("nobody is asked");
+    };
     let decision = ApprovalDecision::ApprovedOnce;
-    short.feed(900, |run, now| run.approval_resolved(&id, decision, None, now));
+    short.feed(900, |run, now| run.approval_answered(&question.request_id, decision, None, now));
     short.search_returns();
     short.feed(120_943, Run::clock);
     let answer = vec![called("call_2", "complete_task", &json!({"result": "Found."}))];
@@ -348,9 +349,14 @@ fn a_transcript_is_written_as_it_always_was() {
 
 #[test]
 fn an_old_transcript_still_makes_its_run() {
-    let golden = include_str!("golden/transcript.jsonl");
-    let lines = golden.lines().map(|line| Line::parse(line).unwrap());
-    assert_eq!(fold(lines).unwrap(), Short::whole().run);
+    // The second was written before headers had limits and rights.
+    for golden in [
+        include_str!("golden/transcript.jsonl"),
+        include_str!("golden/transcript-without-rights.jsonl"),
+    ] {
+        let lines = golden.lines().map(|line| Line::parse(line).unwrap());
+        assert_eq!(fold(lines).unwrap(), Short::whole().run);
+    }
 }
 
 #[test]
@@ -377,13 +383,13 @@ fn a_parents_transcript_names_its_children() {
         agent_id: RunId::new("agent-2"),
         name: "Plan".to_owned(),
         description: "Plan the change".to_owned(),
-        origin: Origin::Main,
+        origin: StartedBy::Main,
     };
     let ended = Event::SubAgentEnd {
         agent_id: RunId::new("agent-2"),
         name: "Plan".to_owned(),
         success: true,
-        origin: Origin::SubAgent("Explore".to_owned()),
+        origin: StartedBy::SubAgent("Explore".to_owned()),
     };
     assert_eq!(
         serde_json::to_value([started, ended]).unwrap(),

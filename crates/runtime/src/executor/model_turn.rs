@@ -56,7 +56,7 @@ impl Driver {
                 // What the reply asks for begins in the same breath, and is written down with it.
                 self.feed(|run, now| {
                     let mut events = run.model_replied(reply, now);
-                    events.extend(run.read_only_calls_started(now));
+                    events.extend(run.begin_calls(now));
                     events
                 })
                 .await

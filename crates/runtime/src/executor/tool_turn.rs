@@ -1,29 +1,38 @@
-//! A tool turn: calls that change nothing run side by side, all others one after another, in order.
+//! A tool turn: calls that have begun are made side by side; questions are asked one at a time.
 
 use std::time::Duration;
 
-use attache_kernel::run::{
-    PendingCall, ToolOutput as Answer, assignment::Effect, message::Artifact,
+use attache_kernel::{
+    id::ToolCallId,
+    run::{PendingCall, ToolAnswer, message::Artifact},
 };
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
-use super::{Driver, Interruption};
+use super::Driver;
 use crate::{
+    approvals::Question,
     journal::JournalError,
     tool::{ToolContext, ToolOutput},
 };
 
 impl Driver {
-    /// Makes the first calls that may run together; the run asks again for the rest.
-    pub(super) async fn tool_turn(
-        &mut self,
-        mut calls: Vec<PendingCall>,
-    ) -> Result<(), JournalError> {
-        let together = calls.iter().take_while(|call| call.effect == Effect::ReadOnly).count();
-        calls.truncate(together.max(1));
-        for call in calls.iter().filter(|call| !call.started) {
-            self.feed(|run, now| run.tool_started(&call.id, now)).await?;
-        }
+    /// Asks whether a call may begin. The question is in the journal already.
+    pub(super) async fn ask_turn(&mut self, question: Question) -> Result<(), JournalError> {
+        let request_id = question.request_id.clone();
+        let stop = self.cancel.child_token();
+        let _stopped = stop.clone().drop_guard();
+        let approvals = self.approvals.clone();
+        let interruption = self.interruption();
+        let (decision, words) = tokio::select! {
+            biased;
+            interruption = interruption => return self.interrupted(interruption).await,
+            decided = approvals.decide(question, stop) => decided,
+        };
+        self.feed(|run, now| run.approval_answered(&request_id, decision, words, now)).await
+    }
+
+    /// Makes the calls that have begun.
+    pub(super) async fn tool_turn(&mut self, calls: Vec<PendingCall>) -> Result<(), JournalError> {
         // Whatever is left behind when this turn is interrupted is told to stop.
         let stop = self.cancel.child_token();
         let _stopped = stop.clone().drop_guard();
@@ -42,7 +51,7 @@ impl Driver {
                     self.feed(|run, now| run.tool_returned(&id, answer, now)).await?;
                 }
                 Ok(None) => return Ok(()),
-                Err(interruption @ (Interruption::TimeUp | Interruption::Cancelled)) => {
+                Err(interruption) => {
                     drop(under_way);
                     return self.interrupted(interruption).await;
                 }
@@ -54,7 +63,7 @@ impl Driver {
         &self,
         call: PendingCall,
         context: ToolContext,
-    ) -> impl Future<Output = (attache_kernel::id::ToolCallId, Answer)> + Send + use<> {
+    ) -> impl Future<Output = (ToolCallId, ToolAnswer)> + Send + use<> {
         let tool = self.tools.get(&call.tool).cloned();
         let patience = self.patience.tool;
         async move {
@@ -62,10 +71,11 @@ impl Driver {
             let output = match tool {
                 None => ToolOutput::error(format!("{name} is not available here")),
                 Some(tool) => {
+                    let limit = tool.time_limit(&call.arguments).unwrap_or(patience);
                     let answer = tool.call(call.arguments, &context);
-                    tokio::time::timeout(patience, answer)
+                    tokio::time::timeout(limit, answer)
                         .await
-                        .unwrap_or_else(|_| timed_out(&name, patience))
+                        .unwrap_or_else(|_| timed_out(&name, limit))
                 }
             };
             (call.id, into_answer(&name, output))
@@ -73,12 +83,12 @@ impl Driver {
     }
 }
 
-fn timed_out(name: &str, patience: Duration) -> ToolOutput {
-    let seconds = patience.as_secs();
+fn timed_out(name: &str, limit: Duration) -> ToolOutput {
+    let seconds = limit.as_secs_f64();
     ToolOutput::error(format!("{name} did not finish within {seconds} s and was stopped"))
 }
 
-fn into_answer(name: &str, output: ToolOutput) -> Answer {
+fn into_answer(name: &str, output: ToolOutput) -> ToolAnswer {
     let artifacts = output
         .artifacts
         .iter()
@@ -87,5 +97,5 @@ fn into_answer(name: &str, output: ToolOutput) -> Answer {
             description: format!("the whole output of {name}"),
         })
         .collect();
-    Answer { text: output.text, is_error: output.is_error, images: output.images, artifacts }
+    ToolAnswer { text: output.text, is_error: output.is_error, images: output.images, artifacts }
 }

@@ -20,7 +20,7 @@ use std::{
 use attache_kernel::{
     agent::definition::ModelConfig,
     model::price::Price,
-    run::{ModelFailure, ModelRequest, Reply, Stage, assignment::ToolSpec},
+    run::{ModelFailure, ModelRequest, Reply, Stage, tool_spec::ToolSpec},
 };
 use jiff::Timestamp;
 use reqwest::{

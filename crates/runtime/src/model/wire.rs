@@ -16,10 +16,8 @@ mod thinking;
 use attache_kernel::{
     model::{catalogue::Thinking, usage::Usage},
     run::{
-        ModelRequest,
-        assignment::{Assignment, ToolSpec},
-        event::StopReason,
-        message::AssistantPart,
+        ModelRequest, assignment::Assignment, event::StopReason, message::AssistantPart,
+        tool_spec::ToolSpec,
     },
 };
 

@@ -7,7 +7,7 @@
 use std::{path::Path, sync::Arc};
 
 use attache_kernel::rights::{
-    filter::{Refusal, ToolSet, Verdict},
+    filter::{Refusal, ToolSet},
     tool_name::{BuiltinTool, ToolName},
 };
 
@@ -62,9 +62,6 @@ impl Readable {
 
     fn refusal(&self, place: &Location, relative: &Path) -> Option<Refusal> {
         let rights = self.rights.as_ref()?;
-        match rights.check_file(&self.tool, &place.real_path(relative)) {
-            Verdict::Allowed => None,
-            Verdict::Refused(refusal) => Some(refusal),
-        }
+        rights.check_file(&self.tool, &place.real_path(relative)).err()
     }
 }

@@ -17,8 +17,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, arguments::Arguments,
-    catalogue::threads, file_filter::FileFilter, off_thread::in_turn,
+    Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    arguments::Arguments, catalogue::threads, file_filter::FileFilter, off_thread::in_turn,
 };
 use crate::workspace::{Below, Kind, Location, PathError, Workspace, walk, walk_error};
 
@@ -54,7 +54,8 @@ impl GlobFiles {
             spec: ToolSpec {
                 name: BuiltinTool::GlobFiles.into(),
                 description: include_str!("glob_files.md").trim_ascii().to_owned(),
-                effect: Effect::ReadOnly,
+                concurrency: Concurrency::Parallel,
+                repetition: Repeatability::Repeatable,
                 parameters: json!({
                     "type": "object",
                     "properties": {

@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use self::{query::Query, search::Search};
-use super::{Effect, Tool, ToolContext, ToolFuture, ToolSpec, off_thread::in_turn};
+use super::{
+    Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolSpec, off_thread::in_turn,
+};
 
 /// Searches file contents.
 #[derive(Debug)]
@@ -31,7 +33,8 @@ impl GrepFiles {
             spec: ToolSpec {
                 name: BuiltinTool::GrepFiles.into(),
                 description: include_str!("grep_files.md").trim_ascii().to_owned(),
-                effect: Effect::ReadOnly,
+                concurrency: Concurrency::Parallel,
+                repetition: Repeatability::Repeatable,
                 parameters: json!({
                     "type": "object",
                     "properties": {

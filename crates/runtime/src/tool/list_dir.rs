@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::tree::Tree;
 use super::{
-    Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, arguments::Arguments,
-    file_guard::Readable, off_thread::off_thread, wording::count,
+    Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    arguments::Arguments, file_guard::Readable, off_thread::off_thread, wording::count,
 };
 use crate::{
     artifacts::{Artifacts, Bound},
@@ -38,7 +38,8 @@ impl ListDir {
             spec: ToolSpec {
                 name: BuiltinTool::ListDir.into(),
                 description: include_str!("list_dir.md").trim_ascii().to_owned(),
-                effect: Effect::ReadOnly,
+                concurrency: Concurrency::Parallel,
+                repetition: Repeatability::Repeatable,
                 parameters: json!({
                     "type": "object",
                     "properties": {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines};
 use super::{
-    Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     content::{self, Content},
     file_guard::Readable,
@@ -54,7 +54,8 @@ impl ReadFile {
             spec: ToolSpec {
                 name: BuiltinTool::ReadFile.into(),
                 description: include_str!("read_file.md").trim_ascii().to_owned(),
-                effect: Effect::ReadOnly,
+                concurrency: Concurrency::Parallel,
+                repetition: Repeatability::Repeatable,
                 parameters: json!({
                     "type": "object",
                     "properties": {

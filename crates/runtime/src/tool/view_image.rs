@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use self::pixels::Pixels;
 use super::{
-    Effect, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     content::{self, Content, ImageFormat},
     off_thread::off_thread,
@@ -42,7 +42,8 @@ impl ViewImage {
             spec: ToolSpec {
                 name: BuiltinTool::ViewImage.into(),
                 description: include_str!("view_image.md").trim_ascii().to_owned(),
-                effect: Effect::ReadOnly,
+                concurrency: Concurrency::Parallel,
+                repetition: Repeatability::Repeatable,
                 parameters: json!({
                     "type": "object",
                     "properties": {"path": {"type": "string"}},

@@ -8,17 +8,17 @@ use std::{
 
 use attache_kernel::{
     agent::definition::{Definition, OutputConfig},
-    id::{AgentName, RunId, SessionId},
-    model::choice::ChosenBy,
-    rights::tool_name::ToolName,
+    id::{AgentName, RunId},
+    rights::{
+        permission::{CallGuard, Permission, SharedGuard},
+        tool_name::ToolName,
+    },
     run::{
-        Run, Step, ToolOutput,
-        assignment::{
-            Assignment, CallGuard, Environment, Finish, ModelLimits, RunRequest, SessionSource,
-            SharedGuard,
-        },
+        Run, Step, ToolAnswer,
+        assignment::{Assignment, RunRequest},
         event::Event,
-        outcome::{ModelUsed, Outcome},
+        limits::RunLimits,
+        outcome::Outcome,
         transcript::{Entry, Header, Line},
     },
 };
@@ -28,7 +28,8 @@ use attache_runtime::{
     tool::{FileGuard, Tool, ToolContext, catalogue::builtin_tools},
     workspace::Workspace,
 };
-use serde_json::{Map, Value};
+use attache_testkit::assignment::assignment_of;
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -36,8 +37,8 @@ use tokio_util::sync::CancellationToken;
 struct AllowAll;
 
 impl CallGuard for AllowAll {
-    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Result<(), String> {
-        Ok(())
+    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Permission {
+        Permission::Allow
     }
 }
 
@@ -65,29 +66,8 @@ pub(crate) struct Done {
 impl Task {
     pub(crate) fn new(folder: &Path, task: &str) -> Self {
         let definition = Definition::named(AgentName::new("Explore"));
-        let assignment = Assignment {
-            agent_id: RunId::new("agent-1"),
-            session_id: SessionId::new("session-1"),
-            parent_id: None,
-            resumed_from: None,
-            source: SessionSource::Exec,
-            depth: 1,
-            definition: Arc::new(definition),
-            finish: Finish::CompleteTask,
-            task: task.to_owned(),
-            description: None,
-            inputs: Map::new(),
-            environment: Environment::default(),
-            model: ModelUsed {
-                id: "model".to_owned(),
-                provider: "test".to_owned(),
-                chosen_by: ChosenBy::Default,
-            },
-            model_limits: ModelLimits::default(),
-            tools: builtin_tools().iter().map(|tool| tool.spec().clone()).collect(),
-            withheld_tools: Vec::new(),
-            shown_tools: None,
-        };
+        let tools = builtin_tools().iter().map(|tool| tool.spec().clone()).collect();
+        let assignment = assignment_of(definition, task).with_tools(tools);
         Self { folder: folder.to_owned(), assignment }
     }
 
@@ -98,6 +78,7 @@ impl Task {
 
     pub(crate) fn edit(mut self, edit: impl FnOnce(&mut Definition)) -> Self {
         edit(Arc::make_mut(&mut self.assignment.definition));
+        self.assignment.limits = RunLimits::from(&self.assignment.definition.run_config);
         self
     }
 
@@ -198,16 +179,18 @@ impl Driver {
                         Err(failure) => self.run.model_failed(failure, 0.5, self.now),
                     }
                 }
+                Step::BeginCalls => self.run.begin_calls(self.now),
+                Step::Ask(question) => panic!("nobody can be asked: {question:?}"),
                 Step::CallTools(calls) => {
                     let call = calls.into_iter().next().unwrap();
                     let tool =
                         self.tools.iter().find(|tool| tool.spec().name == call.tool).unwrap();
                     let output = self.runtime.block_on(tool.call(call.arguments, &self.context));
-                    let output = ToolOutput {
+                    let output = ToolAnswer {
                         text: output.text,
                         is_error: output.is_error,
                         images: output.images,
-                        ..ToolOutput::default()
+                        ..ToolAnswer::default()
                     };
                     self.run.tool_returned(&call.id, output, self.now)
                 }

@@ -1,6 +1,7 @@
 //! The one loop: what it does with models that hang, fail and drip, tools that are slow or forbidden,
 //! clocks, cancellation and journals. Time is paused: no test waits.
 
+mod approvals;
 mod compaction;
 
 use std::{
@@ -14,36 +15,36 @@ use std::{
 
 use attache_kernel::{
     agent::definition::Definition,
-    id::{AgentName, RunId, SessionId},
-    model::choice::ChosenBy,
+    id::AgentName,
     rights::{
-        filter::ToolSet,
+        permission::{CallGuard, Permission, SharedGuard},
         tool_name::{BuiltinTool, ToolName},
     },
     run::{
         Run,
-        assignment::{
-            Assignment, Effect, Environment, Finish, ModelLimits, RunRequest, SessionSource,
-            SubAgentSource, ToolSpec,
-        },
-        event::{Event, activity::EventType},
+        assignment::{Assignment, RunRequest},
+        event::{ApprovalDecision, Event, activity::EventType},
         message::Image,
-        outcome::{ModelUsed, Outcome, RecoveredFrom, Status},
+        outcome::{Outcome, RecoveredFrom, Status},
         transcript::{Entry, Header, Line, fold},
     },
 };
 use attache_runtime::{
+    approvals::{Answering, ApprovalAnswer, Approvals, Approver, Question},
     artifacts::Artifacts,
     events::{EventLog, Events},
     executor::{Execution, Patience, drive},
     journal::{Appending, Journal, JournalError},
     model::{Chunk, Model},
     tasks::Links,
-    tool::{FileGuard, Tool, ToolContext, ToolFuture, ToolOutput},
+    tool::{
+        Concurrency, FileGuard, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    },
     workspace::Workspace,
 };
-use attache_testkit::scripted_model::{
-    ScriptedModel, calls, completes, fails_for_now, hangs, says,
+use attache_testkit::{
+    assignment::assignment_of,
+    scripted_model::{ScriptedModel, calls, completes, fails_for_now, hangs, says},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -77,6 +78,7 @@ impl Journal for Kept {
 /// A tool that does what a closure says.
 struct Doing {
     spec: ToolSpec,
+    time_limit: Option<Duration>,
     work: Box<dyn Fn(Value, ToolContext) -> ToolFuture<'static> + Send + Sync>,
 }
 
@@ -91,6 +93,10 @@ impl Tool for Doing {
         &self.spec
     }
 
+    fn time_limit(&self, _arguments: &Value) -> Option<Duration> {
+        self.time_limit
+    }
+
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         (self.work)(arguments, context.clone())
     }
@@ -98,16 +104,29 @@ impl Tool for Doing {
 
 fn tool(
     builtin: BuiltinTool,
-    effect: Effect,
+    concurrency: Concurrency,
     work: impl Fn(Value, ToolContext) -> ToolFuture<'static> + Send + Sync + 'static,
 ) -> Arc<dyn Tool> {
     let spec = ToolSpec {
         name: builtin.into(),
         description: "Does it.".to_owned(),
         parameters: json!({"type": "object"}),
-        effect,
+        concurrency,
+        repetition: match concurrency {
+            Concurrency::Parallel => Repeatability::Repeatable,
+            Concurrency::Exclusive => Repeatability::Once,
+        },
     };
-    Arc::new(Doing { spec, work: Box::new(work) })
+    Arc::new(Doing { spec, time_limit: None, work: Box::new(work) })
+}
+
+/// Gives the same answer about every call.
+struct Always(Permission);
+
+impl CallGuard for Always {
+    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Permission {
+        self.0.clone()
+    }
 }
 
 struct World {
@@ -118,6 +137,8 @@ struct World {
     events: EventLog,
     definition: Definition,
     context_window: Option<u64>,
+    guard: SharedGuard,
+    approvals: Approvals,
 }
 
 impl World {
@@ -132,6 +153,8 @@ impl World {
             events: EventLog::default(),
             definition,
             context_window: None,
+            guard: Arc::new(Always(Permission::Allow)),
+            approvals: Approvals::default(),
         }
     }
 
@@ -145,45 +168,32 @@ impl World {
     }
 
     fn assignment(&self) -> Assignment {
-        Assignment {
-            agent_id: RunId::new("agent-1"),
-            session_id: SessionId::new("session"),
-            parent_id: None,
-            resumed_from: None,
-            source: SessionSource::SubAgent(SubAgentSource::of(&self.definition.agent_type)),
-            depth: 1,
-            definition: Arc::new(self.definition.clone()),
-            finish: Finish::CompleteTask,
-            task: "test it".to_owned(),
-            description: None,
-            inputs: serde_json::Map::new(),
-            environment: Environment::default(),
-            model: ModelUsed {
-                id: "scripted".to_owned(),
-                provider: "test".to_owned(),
-                chosen_by: ChosenBy::Call,
-            },
-            model_limits: ModelLimits {
-                context_window: self.context_window,
-                ..ModelLimits::default()
-            },
-            tools: self.tools.iter().map(|tool| tool.spec().clone()).collect(),
-            withheld_tools: Vec::new(),
-            shown_tools: None,
-        }
+        let tools = self.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let mut assignment = assignment_of(self.definition.clone(), "test it").with_tools(tools);
+        assignment.model_limits.context_window = self.context_window;
+        assignment
     }
 
     async fn run(&self, model: Arc<dyn Model>) -> Result<(Run, Outcome), JournalError> {
-        let names = self.tools.iter().map(|tool| tool.spec().name.clone());
-        let guard = Arc::new(ToolSet::of_host(names));
+        let guard = Arc::clone(&self.guard);
         let request = RunRequest { assignment: self.assignment(), fork: None, guard };
         let (run, opening) = Run::new(request).unwrap();
+        self.drive(run, opening, 1, model).await
+    }
+
+    async fn drive(
+        &self,
+        run: Run,
+        opening: Vec<Event>,
+        next_seq: u64,
+        model: Arc<dyn Model>,
+    ) -> Result<(Run, Outcome), JournalError> {
         let tools: BTreeMap<ToolName, Arc<dyn Tool>> =
             self.tools.iter().map(|tool| (tool.spec().name.clone(), Arc::clone(tool))).collect();
         drive(Execution {
             run,
             opening,
-            next_seq: 1,
+            next_seq,
             model,
             tools,
             context: ToolContext {
@@ -192,6 +202,7 @@ impl World {
                 artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
                 files: FileGuard::unrestricted(),
             },
+            approvals: self.approvals.clone(),
             journal: Box::new(self.journal.clone()),
             events: self.events.clone(),
             links: Links::default(),
@@ -216,7 +227,7 @@ fn shown(mut events: Events) -> Vec<EventType> {
 }
 
 fn quick(text: &'static str) -> Arc<dyn Tool> {
-    tool(BuiltinTool::ReadFile, Effect::ReadOnly, move |_, _| {
+    tool(BuiltinTool::ReadFile, Concurrency::Parallel, move |_, _| {
         Box::pin(std::future::ready(ToolOutput::text(text)))
     })
 }
@@ -252,13 +263,14 @@ async fn read_only_calls_run_side_by_side() {
     let barrier = Arc::new(Barrier::new(3));
     let meeting = Arc::clone(&barrier);
     // Each call waits for the two others: one after another they would never return.
-    let world = World::new().with(tool(BuiltinTool::ReadFile, Effect::ReadOnly, move |_, _| {
-        let meeting = Arc::clone(&meeting);
-        Box::pin(async move {
-            meeting.wait().await;
-            ToolOutput::text("met")
-        })
-    }));
+    let world =
+        World::new().with(tool(BuiltinTool::ReadFile, Concurrency::Parallel, move |_, _| {
+            let meeting = Arc::clone(&meeting);
+            Box::pin(async move {
+                meeting.wait().await;
+                ToolOutput::text("met")
+            })
+        }));
     let turn = calls("read_file", &json!({"path": "a"}))
         .then_calls("read_file", &json!({"path": "b"}))
         .then_calls("read_file", &json!({"path": "c"}));
@@ -271,8 +283,10 @@ async fn mutating_calls_run_one_after_another_in_order() {
     let under_way = Arc::new(AtomicUsize::new(0));
     let order = Arc::new(Mutex::new(Vec::new()));
     let (counter, seen) = (Arc::clone(&under_way), Arc::clone(&order));
-    let world =
-        World::new().with(tool(BuiltinTool::WriteFile, Effect::Mutating, move |arguments, _| {
+    let world = World::new().with(tool(
+        BuiltinTool::WriteFile,
+        Concurrency::Exclusive,
+        move |arguments, _| {
             let (counter, seen) = (Arc::clone(&counter), Arc::clone(&seen));
             Box::pin(async move {
                 assert_eq!(counter.fetch_add(1, Ordering::SeqCst), 0, "two writes at once");
@@ -281,7 +295,8 @@ async fn mutating_calls_run_one_after_another_in_order() {
                 seen.lock().unwrap().push(arguments["n"].as_i64().unwrap());
                 ToolOutput::text("written")
             })
-        }));
+        },
+    ));
     let turn = calls("write_file", &json!({"n": 1}))
         .then_calls("write_file", &json!({"n": 2}))
         .then_calls("write_file", &json!({"n": 3}));
@@ -291,7 +306,7 @@ async fn mutating_calls_run_one_after_another_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_takes_too_long_is_stopped_and_the_model_is_told() {
-    let world = World::new().with(tool(BuiltinTool::ReadFile, Effect::ReadOnly, |_, _| {
+    let world = World::new().with(tool(BuiltinTool::ReadFile, Concurrency::Parallel, |_, _| {
         Box::pin(std::future::pending())
     }));
     let model = Arc::new(ScriptedModel::new([
@@ -359,7 +374,7 @@ async fn time_up_while_a_tool_runs_stops_it() {
     let stopped = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&stopped);
     let mut world =
-        World::new().with(tool(BuiltinTool::ReadFile, Effect::ReadOnly, move |_, context| {
+        World::new().with(tool(BuiltinTool::ReadFile, Concurrency::Parallel, move |_, context| {
             let count = Arc::clone(&count);
             Box::pin(async move {
                 // What outlives the call sees its token.
@@ -386,9 +401,10 @@ async fn cancelling_ends_a_run_at_once_wherever_it_is() {
         vec![calls("read_file", &json!({"path": "a"}))],
         vec![fails_for_now("again")],
     ] {
-        let world = World::new().with(tool(BuiltinTool::ReadFile, Effect::ReadOnly, |_, _| {
-            Box::pin(std::future::pending())
-        }));
+        let world =
+            World::new().with(tool(BuiltinTool::ReadFile, Concurrency::Parallel, |_, _| {
+                Box::pin(std::future::pending())
+            }));
         let cancel = world.cancel.clone();
         let (outcome, ()) = tokio::join!(world.outcome(ScriptedModel::new(turns)), async {
             tokio::task::yield_now().await;
@@ -434,7 +450,7 @@ async fn a_journal_that_is_full_stops_the_run_and_shows_nothing_more() {
 async fn images_of_a_tool_reach_the_conversation() {
     let image = Image { media_type: "image/png".to_owned(), data: "QUJD".to_owned() };
     let seen = image.clone();
-    let camera = tool(BuiltinTool::ViewImage, Effect::ReadOnly, move |_, _| {
+    let camera = tool(BuiltinTool::ViewImage, Concurrency::Parallel, move |_, _| {
         let output = ToolOutput { images: vec![seen.clone()], ..ToolOutput::text("a picture") };
         Box::pin(std::future::ready(output))
     });

@@ -6,14 +6,13 @@ use std::{
 };
 
 use attache_kernel::{
-    agent::definition::Definition,
-    id::{AgentName, RunId, SessionId},
-    model::{choice::ChosenBy, usage::Usage},
+    id::RunId,
+    model::usage::Usage,
     rights::{filter::ToolSet, tool_name::BuiltinTool},
     run::{
-        assignment::{Assignment, Environment, Finish, ModelLimits, SessionSource},
+        assignment::Assignment,
         event::Event,
-        outcome::{ModelUsed, Status},
+        outcome::Status,
     },
 };
 use attache_runtime::{
@@ -23,7 +22,10 @@ use attache_runtime::{
     tasks::{RunHandle, RuntimeDropped, TreeLimits},
     transcripts::{Options, TranscriptStore},
 };
-use attache_testkit::scripted_model::{ScriptedModel, calls, completes};
+use attache_testkit::{
+    assignment::assignment,
+    scripted_model::{ScriptedModel, calls, completes},
+};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -42,29 +44,7 @@ impl House {
     }
 
     fn prepared(&self, id: &str, model: impl Model + 'static) -> Start {
-        let assignment = Assignment {
-            agent_id: RunId::new(id),
-            session_id: SessionId::new("session"),
-            parent_id: None,
-            resumed_from: None,
-            source: SessionSource::Exec,
-            depth: 1,
-            definition: Arc::new(Definition::named(AgentName::new("tester"))),
-            finish: Finish::CompleteTask,
-            task: "test it".to_owned(),
-            description: None,
-            inputs: serde_json::Map::new(),
-            environment: Environment::default(),
-            model: ModelUsed {
-                id: "scripted".to_owned(),
-                provider: "test".to_owned(),
-                chosen_by: ChosenBy::Call,
-            },
-            model_limits: ModelLimits::default(),
-            tools: Vec::new(),
-            withheld_tools: Vec::new(),
-            shown_tools: None,
-        };
+        let assignment = Assignment { agent_id: RunId::new(id), ..assignment("test it") };
         let rights = ToolSet::of_host([BuiltinTool::ReadFile.into()]);
         Start::new(assignment, rights, Arc::new(model), self.folder.path())
     }
@@ -167,8 +147,7 @@ async fn events_are_replayed_from_any_number_and_then_live() {
 async fn a_reader_that_falls_behind_is_caught_up_from_the_journal() {
     let house = House::new();
     let mut prepared = house.prepared("agent-1", reads(600));
-    let definition = Arc::make_mut(&mut prepared.assignment.definition);
-    definition.run_config.max_turns = 1000;
+    prepared.assignment.limits.max_turns = 1000;
     let handle = house.runtime.start(prepared).unwrap();
     let mut slow = handle.events(1);
     // It reads nothing until the run is over: 600 turns make thousands of events.

@@ -10,18 +10,15 @@ mod requests;
 use std::{sync::Arc, time::Duration};
 
 use attache_kernel::{
-    agent::definition::Definition,
-    id::{AgentName, RunId, SessionId},
-    model::{choice::ChosenBy, price::Price},
+    model::price::Price,
     rights::{filter::ToolSet, tool_name::BuiltinTool},
     run::{
         ModelFailure, ModelRequest, Reply, Run,
-        assignment::{
-            Assignment, Effect, Environment, Finish, ModelLimits, SessionSource, ToolSpec,
-        },
+        assignment::Assignment,
         event::activity::{EventType, SubagentActivityEvent},
         message::Message,
-        outcome::{ModelUsed, RunResult},
+        outcome::RunResult,
+        tool_spec::{Concurrency, Repeatability, ToolSpec},
         transcript::fold,
     },
 };
@@ -39,8 +36,9 @@ use attache_runtime::{
     tasks::RunHandle,
     transcripts::{Options, Secrets, TranscriptStore},
 };
-use attache_testkit::scripted_server::{
-    Answer, ScriptedServer, Turn, WireApi as Api, text, tool_call,
+use attache_testkit::{
+    assignment::assignment,
+    scripted_server::{Answer, ScriptedServer, Turn, WireApi as Api, text, tool_call},
 };
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
@@ -82,34 +80,6 @@ fn model_at(api: Api, server: &ScriptedServer) -> RemoteModel {
     model_of(described(api, &server.base_url()), Traits::default(), None)
 }
 
-fn assignment() -> Assignment {
-    let mut definition = Definition::named(AgentName::new("tester"));
-    definition.prompt_config.system_prompt = Some("You test.".to_owned());
-    Assignment {
-        agent_id: RunId::new("agent-1"),
-        session_id: SessionId::new("session-1"),
-        parent_id: None,
-        resumed_from: None,
-        source: SessionSource::Exec,
-        depth: 1,
-        definition: Arc::new(definition),
-        finish: Finish::CompleteTask,
-        task: "test it".to_owned(),
-        description: None,
-        inputs: Map::new(),
-        environment: Environment::default(),
-        model: ModelUsed {
-            id: "scripted-1".to_owned(),
-            provider: "lab".to_owned(),
-            chosen_by: ChosenBy::Call,
-        },
-        model_limits: ModelLimits::default(),
-        tools: Vec::new(),
-        withheld_tools: Vec::new(),
-        shown_tools: None,
-    }
-}
-
 /// A model that is asked by hand, without a run.
 struct Asking<'a> {
     model: &'a RemoteModel,
@@ -139,7 +109,7 @@ impl Heard {
 impl<'a> Asking<'a> {
     fn new(model: &'a RemoteModel) -> Self {
         let messages = vec![Message::system("You test."), Message::user("test it")];
-        Self { model, assignment: assignment(), tools: vec![read_file()], messages }
+        Self { model, assignment: assignment("test it"), tools: vec![read_file()], messages }
     }
 
     async fn hear(&self) -> Heard {
@@ -174,7 +144,8 @@ fn read_file() -> ToolSpec {
         parameters: json!({
             "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"],
         }),
-        effect: Effect::ReadOnly,
+        concurrency: Concurrency::Parallel,
+        repetition: Repeatability::Repeatable,
     }
 }
 
@@ -267,7 +238,7 @@ impl Lab {
         let rights =
             ToolSet::of_host([BuiltinTool::ReadFile.into(), BuiltinTool::GlobFiles.into()]);
         let model = Arc::clone(&self.model) as Arc<dyn Model>;
-        let mut start = Start::new(assignment(), rights, model, self.project.path());
+        let mut start = Start::new(assignment("test it"), rights, model, self.project.path());
         change(&mut start);
         let handle = self.runtime.start(start).unwrap();
         let events = handle.events(1);

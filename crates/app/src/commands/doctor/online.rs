@@ -11,7 +11,7 @@ use attache_kernel::{
     model::choice::{ChosenBy, ModelChoice},
     run::{
         ModelFailure, ModelRequest,
-        assignment::{Assignment, Environment, Finish, SessionSource},
+        assignment::{Assignment, Finish, SessionSource},
         conversation::Conversation,
         message::Message,
     },
@@ -20,7 +20,7 @@ use attache_runtime::{
     model::{ModelCall, wire::WireApi},
     runtime::{new_run_id, new_session_id},
 };
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::Check;
 use crate::{
@@ -95,24 +95,13 @@ fn ask(setup: &Setup, choice: &ModelChoice, limit: Limit) -> Result<Answered, Fa
         Ok(connection) => connection,
         Err(failure) => return Ok(Answered::Unsent(failure)),
     };
+    let ids = (new_run_id(), new_session_id());
     let assignment = Assignment {
-        agent_id: new_run_id(),
-        session_id: new_session_id(),
-        parent_id: None,
-        resumed_from: None,
         source: SessionSource::Exec,
         depth: 0,
-        definition,
         finish: Finish::TextAnswer,
-        task: String::new(),
-        description: None,
-        inputs: Map::new(),
-        environment: Environment::default(),
-        model: connection.used,
         model_limits: connection.limits,
-        tools: Vec::new(),
-        withheld_tools: Vec::new(),
-        shown_tools: None,
+        ..Assignment::new(ids, definition, String::new(), connection.used)
     };
     let messages: Conversation = [Arc::new(Message::user("Say ok."))].into_iter().collect();
     let request = ModelRequest {

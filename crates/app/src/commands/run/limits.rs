@@ -3,7 +3,10 @@
 //! A run from the command line is the root of its tree, so what the settings allow a tree it may use
 //! up, less what the session has spent before.
 
-use attache_kernel::{agent::definition::Definition, id::SessionId};
+use attache_kernel::{
+    id::SessionId,
+    run::limits::{ExplicitLimits, RunLimits},
+};
 use attache_runtime::runtime::Runtime;
 
 use super::RunArgs;
@@ -35,15 +38,9 @@ pub(super) fn spent_in(
     Ok(spent)
 }
 
-/// Gives a resumed agent the budgets of its file again: what it had was what was left then.
-pub(super) fn restore_budgets(definition: &mut Definition, now: &Definition) {
-    definition.run_config.max_tokens = now.run_config.max_tokens;
-    definition.run_config.max_cost_usd = now.run_config.max_cost_usd;
-}
-
-/// Narrows an agent's limits to what is left for its tree, and sets what the command line says.
+/// Sets what is left for the run's tree, and what the command line says.
 pub(super) fn apply(
-    definition: &mut Definition,
+    limits: &mut RunLimits,
     args: &RunArgs,
     settings: &SubagentSettings,
     spent: SessionSpending,
@@ -52,26 +49,24 @@ pub(super) fn apply(
         Failure::usage(format!("this session has spent its budget of {what}"))
             .hint(format!("raise subagents.{key}"))
     };
-    let limits = &mut definition.run_config;
     if let Some(most) = settings.max_tree_tokens {
         let left = most.saturating_sub(spent.tokens);
         if left == 0 {
             return Err(over(format!("{most} tokens"), "max_tree_tokens"));
         }
-        limits.max_tokens = Some(limits.max_tokens.map_or(left, |own| own.min(left)));
+        limits.tree.tokens = Some(left);
     }
     if let Some(most) = settings.max_tree_cost_usd {
         let left = most - spent.cost_usd;
         if left <= 0.0 {
             return Err(over(format!("${most}"), "max_tree_cost_usd"));
         }
-        limits.max_cost_usd = Some(limits.max_cost_usd.map_or(left, |own| own.min(left)));
+        limits.tree.cost_usd = Some(left);
     }
-    if let Some(turns) = args.max_turns {
-        definition.run_config.max_turns = turns;
-    }
-    if let Some(seconds) = args.timeout {
-        definition.run_config.max_time_seconds = seconds;
-    }
+    *limits = limits.with(ExplicitLimits {
+        max_turns: args.max_turns,
+        max_time_seconds: args.timeout,
+        ..ExplicitLimits::default()
+    });
     Ok(())
 }

@@ -87,7 +87,7 @@ impl Case {
 
     fn allows_line(&self, line: &str) -> bool {
         let arguments = json!({ "command": line });
-        self.filter().tools.check(&tool("shell"), &arguments).is_allowed()
+        self.filter().tools.check(&tool("shell"), &arguments).is_ok()
     }
 }
 
@@ -188,9 +188,9 @@ fn complete_task_is_always_there_and_in_no_list() {
     let filtered = case.filter();
     assert_eq!(filtered.withheld, []);
     assert!(!filtered.tools.contains(&complete_task));
-    assert!(filtered.tools.check(&complete_task, &json!({})).is_allowed());
+    assert!(filtered.tools.check(&complete_task, &json!({})).is_ok());
     let denied = Case::disallowing(&[COMPLETE_TASK, "*"]).filter();
-    assert!(denied.tools.check(&complete_task, &json!(null)).is_allowed());
+    assert!(denied.tools.check(&complete_task, &json!(null)).is_ok());
 }
 
 #[test]
@@ -271,8 +271,8 @@ fn patterns_in_the_list_allow_alternatives() {
     }
     let tools = case.filter().tools;
     let read = |path: &str| tools.check(&tool("Read"), &json!({ "path": path }));
-    assert!(read("src/a.rs").is_allowed());
-    assert!(!read("a.rs").is_allowed());
+    assert!(read("src/a.rs").is_ok());
+    assert!(!read("a.rs").is_ok());
     assert!(Case::listing(&["Bash(git *)", "Bash"]).allows_line("rm x"));
     assert!(
         !Case::listing(&["Bash(git *)"]).of(Scope::User, Trust::Untrusted).allows_line("git log")
@@ -285,16 +285,16 @@ fn patterns_in_the_deny_list_take_away_calls() {
     assert!(case.allows_line("git log"));
     assert!(!case.allows_line("git log; sudo rm x"));
     let tools = case.filter().tools;
-    assert!(!tools.check(&tool("Read"), &json!({"path": "a/.env"})).is_allowed());
-    assert!(!tools.check(&tool("Grep"), &json!({"path": ".env"})).is_allowed());
-    assert!(tools.check(&tool("Read"), &json!({"path": "a"})).is_allowed());
+    assert!(!tools.check(&tool("Read"), &json!({"path": "a/.env"})).is_ok());
+    assert!(!tools.check(&tool("Grep"), &json!({"path": ".env"})).is_ok());
+    assert!(tools.check(&tool("Read"), &json!({"path": "a"})).is_ok());
     let file = |path: &str| RealPath::new(Some(path), &format!("/ws/{path}"));
     assert!(tools.tells_files_apart(&tool("Grep")));
-    assert!(!tools.check_file(&tool("Grep"), &file("a/.env")).is_allowed());
-    assert!(tools.check_file(&tool("Grep"), &file("a/env")).is_allowed());
+    assert!(!tools.check_file(&tool("Grep"), &file("a/.env")).is_ok());
+    assert!(tools.check_file(&tool("Grep"), &file("a/env")).is_ok());
     let listed = Case::listing(&["Read(src/**)", "Grep"]).filter().tools;
-    assert!(listed.check_file(&tool("Read"), &file("src/a")).is_allowed());
-    let Verdict::Refused(refusal) = listed.check_file(&tool("Read"), &file("other.txt")) else {
+    assert!(listed.check_file(&tool("Read"), &file("src/a")).is_ok());
+    let Err(refusal) = listed.check_file(&tool("Read"), &file("other.txt")) else {
         panic!("it is covered by no rule");
     };
     assert!(refusal.to_string().ends_with("does not cover the path `other.txt`"), "{refusal}");
@@ -449,8 +449,8 @@ fn withheld_tools_are_written_as_text() {
 fn refusals_tell_the_model_what_to_do() {
     let tools = Case::listing(&["Bash(git *)", "Bash(npm test)"]).filter().tools;
     let refusal = |name: &str, arguments| match tools.check(&tool(name), &arguments) {
-        Verdict::Refused(refusal) => refusal.to_string(),
-        Verdict::Allowed => "allowed".to_owned(),
+        Err(refusal) => refusal.to_string(),
+        Ok(()) => "allowed".to_owned(),
     };
     assert_eq!(
         refusal("Read", json!({"path": "a"})),
@@ -468,5 +468,5 @@ fn values_can_be_shared_between_threads() {
     shared::<ToolSet>();
     shared::<Filtered>();
     shared::<ToolRule>();
-    shared::<Verdict>();
+    shared::<Refusal>();
 }

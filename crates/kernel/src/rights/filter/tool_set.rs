@@ -16,9 +16,9 @@ use crate::rights::{
 pub const COMPLETE_TASK: &str = "complete_task";
 
 /// The tools an agent may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolSet {
-    grants: BTreeMap<ToolName, Vec<Constraint>>,
+    pub(super) grants: BTreeMap<ToolName, Vec<Constraint>>,
 }
 
 /// What restricts a tool; a call must satisfy all that its tool has.
@@ -28,15 +28,6 @@ pub(super) enum Constraint {
     Only(Vec<ToolRule>),
     /// Nothing that this rule matches.
     Never(ToolRule),
-}
-
-/// Whether a call may run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// As far as rights go, it may.
-    Allowed,
-    /// It may not.
-    Refused(Refusal),
 }
 
 /// Why a call may not run, in words for the model.
@@ -107,22 +98,27 @@ impl ToolSet {
         self.grants.is_empty()
     }
 
-    /// Whether a call with these arguments may run. To be asked before every call.
-    pub fn check(&self, tool: &ToolName, arguments: &Value) -> Verdict {
+    /// Whether a call with these arguments is within the rights. To be asked before every call.
+    pub fn check(&self, tool: &ToolName, arguments: &Value) -> Result<(), Refusal> {
         if is_complete_task(tool) {
-            return Verdict::Allowed;
+            return Ok(());
         }
         let Some(constraints) = self.grants.get(tool) else {
-            return Verdict::Refused(Refusal::NotGranted { tool: tool.clone() });
+            return Err(Refusal::NotGranted { tool: tool.clone() });
         };
         if constraints.is_empty() {
-            return Verdict::Allowed;
+            return Ok(());
         }
         let call = Call::new(tool, arguments);
-        constraints
-            .iter()
-            .find_map(|constraint| constraint.refuses(&call))
-            .map_or(Verdict::Allowed, Verdict::Refused)
+        let refusal = constraints.iter().find_map(|constraint| constraint.refuses(&call));
+        refusal.map_or(Ok(()), Err)
+    }
+
+    /// The tools that both sets have, each with the restrictions of both: a call passes only if both
+    /// sets pass it.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        self.narrow(|tool| other.grants.get(tool).cloned())
     }
 
     /// Whether some files are withheld from a tool by their paths.
@@ -138,14 +134,12 @@ impl ToolSet {
     ///
     /// [`check`](Self::check) judges the path a call names; which files that comes to, through links
     /// and below a directory, only the tool sees.
-    pub fn check_file(&self, tool: &ToolName, path: &RealPath) -> Verdict {
+    pub fn check_file(&self, tool: &ToolName, path: &RealPath) -> Result<(), Refusal> {
         let Some(constraints) = self.grants.get(tool) else {
-            return Verdict::Refused(Refusal::NotGranted { tool: tool.clone() });
+            return Err(Refusal::NotGranted { tool: tool.clone() });
         };
-        constraints
-            .iter()
-            .find_map(|constraint| constraint.refuses_file(tool, path))
-            .map_or(Verdict::Allowed, Verdict::Refused)
+        let refusal = constraints.iter().find_map(|constraint| constraint.refuses_file(tool, path));
+        refusal.map_or(Ok(()), Err)
     }
 }
 
@@ -184,16 +178,6 @@ impl Constraint {
     }
 }
 
-impl Verdict {
-    /// Whether the call may run.
-    pub fn is_allowed(&self) -> bool {
-        match self {
-            Self::Allowed => true,
-            Self::Refused(_) => false,
-        }
-    }
-}
-
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -217,6 +201,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-fn is_complete_task(tool: &ToolName) -> bool {
+pub(super) fn is_complete_task(tool: &ToolName) -> bool {
     matches!(tool, ToolName::Host(name) if name == COMPLETE_TASK)
 }

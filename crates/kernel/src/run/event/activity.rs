@@ -109,13 +109,20 @@ pub(crate) fn activity(
             json!({"call_id": call_id, "tool_name": tool_name, "arguments": detail.arguments()}),
         ),
         Event::ToolReturned { .. } => (EventType::ToolCallEnd, tool_call_end(event)),
-        Event::ApprovalRequested { call_id, tool_name, request } => (
+        Event::ApprovalRequested { request_id, call_id, tool_name, reason, preview } => (
             EventType::ApprovalRequested,
-            json!({"call_id": call_id, "tool_name": tool_name, "request": request}),
+            json!({
+                "request_id": request_id, "agent_id": run.agent_id, "call_id": call_id,
+                "tool": tool_name, "arguments": detail.arguments(), "reason": reason,
+                "preview": preview,
+            }),
         ),
-        Event::ApprovalResolved { call_id, decision, reason } => (
+        Event::ApprovalResolved { request_id, call_id, decision, reason } => (
             EventType::ApprovalResolved,
-            json!({"call_id": call_id, "decision": decision, "reason": reason}),
+            json!({
+                "request_id": request_id, "call_id": call_id, "decision": decision,
+                "reason": reason,
+            }),
         ),
         Event::Retrying { attempt, max_retries, delay_ms, reason, .. } => (
             EventType::Retry,
@@ -159,7 +166,7 @@ impl Detail {
 
 /// What is told when a run begins.
 fn introduction(run: &Assignment) -> Map<String, Value> {
-    let limits = &run.definition.run_config;
+    let limits = &run.limits;
     let task = run.task.lines().find(|line| !line.trim().is_empty());
     let description = run.description.as_deref().or(task);
     let tools: Vec<_> = run.tools.iter().map(|spec| &spec.name).collect();

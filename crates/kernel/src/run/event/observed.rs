@@ -33,7 +33,7 @@ pub struct RunEvent {
 pub enum Detail {
     /// Nothing: the event says it all.
     None,
-    /// The arguments of the call that begins.
+    /// The arguments of the call that begins, or that somebody is asked about.
     Arguments(Value),
     /// The totals of the run that has ended.
     Outcome(Box<Outcome>),

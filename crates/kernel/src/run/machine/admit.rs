@@ -4,9 +4,10 @@
 
 use super::{
     Run,
+    calls::OpenCall,
     state::{Phase, State},
 };
-use crate::run::event::{Event, Verdict, compaction::Compaction};
+use crate::run::event::{Event, compaction::Compaction};
 
 impl Run {
     /// Takes in an event of a transcript, or says why it cannot follow on what came before.
@@ -40,9 +41,9 @@ impl State {
                 self.phase == Phase::Between && *grace == self.grace.is_some(),
                 "no turn can begin here",
             ),
-            Event::Replied { message, verdicts, .. } => (
+            Event::Replied { message, dispositions, .. } => (
                 matches!(self.phase, Phase::Model | Phase::Summary)
-                    && message.calls().count() == verdicts.len(),
+                    && message.calls().count() == dispositions.len(),
                 "no answer of the model was due, or its calls are not judged",
             ),
             Event::ReplyCutOff { .. } => {
@@ -54,7 +55,7 @@ impl State {
             ),
             Event::ToolStarted { call_id, .. } => (
                 self.open_call(call_id).is_some_and(|call| {
-                    call.started_ms.is_none() && matches!(call.verdict, Verdict::Execute { .. })
+                    call.started_ms.is_none() && call.tool().is_some() && !call.is_asked()
                 }),
                 "no such call is waiting to begin",
             ),
@@ -63,9 +64,15 @@ impl State {
                     .is_some_and(|call| duration_ms.is_some() == call.started_ms.is_some()),
                 "no such call is waiting for its answer",
             ),
-            Event::ApprovalRequested { call_id, .. } | Event::ApprovalResolved { call_id, .. } => {
-                (self.open_call(call_id).is_some(), "no such call is under way")
-            }
+            Event::ApprovalRequested { call_id, .. } => (
+                self.open_call(call_id)
+                    .is_some_and(|call| call.tool().is_some() && !call.is_asked()),
+                "no such call can be asked about",
+            ),
+            Event::ApprovalResolved { call_id, .. } => (
+                self.open_call(call_id).is_some_and(OpenCall::is_asked),
+                "no such call is being asked about",
+            ),
             Event::SummaryRequested { refusal, .. } => {
                 let expected = if refusal.is_some() { Phase::Model } else { Phase::Between };
                 (self.phase == expected, "no summary can be asked for here")

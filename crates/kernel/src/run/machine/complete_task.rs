@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::prose;
-use crate::run::assignment::{Effect, ToolSpec};
+use crate::run::tool_spec::{Concurrency, Repeatability, ToolSpec};
 use crate::{agent::definition::OutputConfig, rights::tool_name::ToolName};
 
 /// The name of the call.
@@ -161,7 +161,8 @@ pub(crate) fn spec(config: Option<&OutputConfig>) -> ToolSpec {
         name: ToolName::Host(COMPLETE_TASK.to_owned()),
         description: prose::COMPLETE_TASK.to_owned(),
         parameters,
-        effect: Effect::ReadOnly,
+        concurrency: Concurrency::Parallel,
+        repetition: Repeatability::Repeatable,
     }
 }
 

@@ -7,15 +7,18 @@
 use std::sync::Arc;
 
 use super::{
-    Run, prose,
+    Run,
+    calls::{Approval, OpenCall},
+    prose,
     repetition::{LOOP_FROM, REMARK_FROM},
-    state::{Grace, LastReply, OpenCall, Phase, Stop},
+    state::{Grace, LastReply, Phase, Stop},
 };
-use crate::run::assignment::{Effect, Finish};
 use crate::run::{
-    event::{Event, Progress, Verdict},
+    assignment::Finish,
+    event::{Disposition, Event, Progress},
     message::{Message, ToolResult},
     outcome::{Ending, RecoveredFrom, Status},
+    tool_spec::Repeatability,
 };
 
 /// Turns of a last chance.
@@ -83,14 +86,15 @@ impl Run {
         }
         let reason = match &self.state.grace {
             Some(grace) if self.is_exhausted(grace, now_ms) => grace.reason,
-            None if self.assignment.grace_ms() == 0 => self.limit_reached(now_ms)?,
+            None if self.assignment.limits.grace_ms() == 0 => self.limit_reached(now_ms)?,
             Some(_) | None => return None,
         };
         Some(self.cut_off(self.status(reason), self.why(reason)))
     }
 
     fn goal(&self) -> Option<Ending> {
-        let position = self.state.calls.iter().position(|call| call.verdict == Verdict::Complete);
+        let position =
+            self.state.calls.iter().position(|call| call.disposition == Disposition::Complete);
         let (result, output) = match (position, self.assignment.finish, self.state.last_reply) {
             (Some(position), _, _) => {
                 let call = self.last_calls()?.nth(position)?;
@@ -133,17 +137,18 @@ impl Run {
     }
 
     fn limit_reached(&self, now_ms: u64) -> Option<RecoveredFrom> {
-        let limits = &self.assignment.definition.run_config;
+        let limits = &self.assignment.limits;
         let state = &self.state;
-        let tokens_spent = limits.max_tokens.is_some_and(|most| state.tokens_spent() >= most);
-        let money_spent = limits.max_cost_usd.is_some_and(|most| state.cost.at_least_usd() >= most);
-        if state.clock.used_ms(now_ms) >= self.assignment.max_time_ms() {
+        let tokens_spent = limits.token_cap().is_some_and(|most| state.tokens_spent() >= most);
+        let money_spent =
+            limits.cost_cap_usd().is_some_and(|most| state.cost.at_least_usd() >= most);
+        if state.clock.used_ms(now_ms) >= self.assignment.limits.max_time_ms() {
             Some(RecoveredFrom::Timeout)
         } else if state.turns >= limits.max_turns {
             Some(RecoveredFrom::MaxTurns)
         } else if tokens_spent || money_spent || state.tree_budget_spent {
             Some(RecoveredFrom::Budget)
-        } else if state.most_repeated().is_some_and(|call| call.times >= LOOP_FROM) {
+        } else if state.calls.most_repeated().is_some_and(|call| call.times >= LOOP_FROM) {
             Some(RecoveredFrom::Loop)
         } else if state.silent_turns >= 2 {
             Some(RecoveredFrom::NoCompleteTask)
@@ -155,7 +160,7 @@ impl Run {
     fn grace_start(&self, reason: RecoveredFrom) -> Event {
         let warning = prose::grace(self.assignment.finish, reason);
         let messages = vec![Arc::new(Message::user(warning))];
-        Event::GraceStarted { reason, grace_ms: self.assignment.grace_ms(), messages }
+        Event::GraceStarted { reason, grace_ms: self.assignment.limits.grace_ms(), messages }
     }
 
     fn status(&self, reason: RecoveredFrom) -> Status {
@@ -174,7 +179,7 @@ impl Run {
 
     /// What is told of a run that this ended.
     fn why(&self, reason: RecoveredFrom) -> String {
-        let limits = &self.assignment.definition.run_config;
+        let limits = &self.assignment.limits;
         match (reason, self.assignment.finish) {
             (RecoveredFrom::Timeout, _) => {
                 format!("the time limit of {} s was reached", limits.max_time_seconds)
@@ -186,7 +191,7 @@ impl Run {
             (RecoveredFrom::Loop, _) => {
                 let grace = self.state.grace.as_ref();
                 let repeated = grace.and_then(|grace| grace.repeated.clone());
-                let repeated = repeated.or_else(|| self.state.most_repeated());
+                let repeated = repeated.or_else(|| self.state.calls.most_repeated());
                 let call = repeated.unwrap_or_default();
                 format!(
                     "stuck in a loop: `{}` was called {} times in a row with the same arguments",
@@ -203,7 +208,7 @@ impl Run {
     }
 
     fn budget_spent(&self) -> String {
-        let limits = &self.assignment.definition.run_config;
+        let limits = &self.assignment.limits;
         let tokens = self.state.tokens_spent();
         let cost = self.state.cost.at_least_usd();
         match (limits.max_tokens, limits.max_cost_usd) {
@@ -221,17 +226,18 @@ impl Run {
 
     /// Calls that never reach a tool are answered at once; once the run stops, so are the others.
     fn answer_in_place_of_a_tool(&self, now_ms: u64) -> Option<Event> {
-        let open = self.state.calls.iter().filter(|call| call.answer.is_none());
-        let mut answers = open.filter_map(|call| {
-            let (text, is_error) = match (&call.verdict, &self.state.stop) {
-                (Verdict::Complete, _) => (prose::ACCEPTED.to_owned(), false),
-                (Verdict::Answer { text }, _) => (text.clone(), true),
-                (Verdict::Execute { .. }, Some(stop)) => (self.stopped(call, stop), true),
-                (Verdict::Execute { .. }, None) => return None,
-            };
-            Some(answered(call, text, is_error, now_ms))
-        });
-        answers.next()
+        let call = match self.state.stop {
+            None => self.state.calls.first_settled()?,
+            Some(_) => self.state.calls.first_open()?,
+        };
+        let (text, is_error) = match (&call.disposition, &call.approval, &self.state.stop) {
+            (Disposition::Complete, _, _) => (prose::ACCEPTED.to_owned(), false),
+            (Disposition::Answer { text }, _, _) => (text.clone(), true),
+            (_, Approval::Refused { words }, _) => (prose::not_approved(words.as_deref()), true),
+            (Disposition::Execute { .. }, _, Some(stop)) => (self.stopped(call, stop), true),
+            (Disposition::Execute { .. }, _, None) => return None,
+        };
+        Some(answered(call, text, is_error, now_ms))
     }
 
     fn stopped(&self, call: &OpenCall, stop: &Stop) -> String {
@@ -240,20 +246,18 @@ impl Run {
             Stop::Cancelled => "the run was cancelled",
             Stop::Failed { .. } => "the run failed",
         };
-        match (call.started_ms, self.effect_of(call)) {
+        match (call.started_ms, self.repeatability(call)) {
             (None, _) => prose::not_executed(why),
-            (Some(_), Effect::ReadOnly) => format!("Stopped: {why}."),
-            (Some(_), Effect::Mutating) => {
+            (Some(_), Repeatability::Repeatable) => format!("Stopped: {why}."),
+            (Some(_), Repeatability::Once) => {
                 format!("Stopped: {why}. Whether it took effect is not known.")
             }
         }
     }
 
-    pub(super) fn effect_of(&self, call: &OpenCall) -> Effect {
-        match &call.verdict {
-            Verdict::Execute { tool } => self.assignment.effect_of(tool),
-            Verdict::Answer { .. } | Verdict::Complete => Effect::ReadOnly,
-        }
+    pub(super) fn repeatability(&self, call: &OpenCall) -> Repeatability {
+        let tool = call.tool();
+        tool.map_or(Repeatability::Repeatable, |tool| self.assignment.repeatability(tool))
     }
 
     fn turns_begun(&self) -> u32 {
@@ -262,7 +266,7 @@ impl Run {
     }
 
     fn progress(&self, now_ms: u64) -> Progress {
-        let limits = &self.assignment.definition.run_config;
+        let limits = &self.assignment.limits;
         Progress {
             turns_completed: self.state.turns,
             max_turns: limits.max_turns,
@@ -286,7 +290,7 @@ pub(super) fn answered(call: &OpenCall, text: String, is_error: bool, now_ms: u6
 
 /// The answer to a call, with a remark if the model makes it again and again.
 pub(super) fn returned(call: &OpenCall, mut result: ToolResult, now_ms: u64) -> Event {
-    if call.streak >= REMARK_FROM && call.verdict != Verdict::Complete {
+    if call.streak >= REMARK_FROM && call.disposition != Disposition::Complete {
         result.text.push_str("\n\n");
         result.text.push_str(&prose::loop_remark(call.streak));
     }

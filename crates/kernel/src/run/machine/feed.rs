@@ -5,22 +5,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::Value;
-
 use super::{
     ModelFailure, Run,
-    decide::{answered, returned},
+    decide::returned,
     judge::{Circumstances, ignored, tidied},
-    milliseconds, prose,
+    milliseconds,
     retry::{self, Stage},
-    state::{OpenCall, Phase},
+    state::Phase,
 };
-use crate::run::assignment::Effect;
 use crate::{
     id::ToolCallId,
     model::usage::Usage,
     run::{
-        event::{ApprovalDecision, Event, StopReason, Verdict},
+        event::{Event, StopReason},
         message::{Artifact, AssistantPart, Image, Message, ToolCall, ToolResult},
     },
 };
@@ -40,7 +37,7 @@ pub struct Reply {
 
 /// What a tool returned.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ToolOutput {
+pub struct ToolAnswer {
     /// What the model reads.
     pub text: String,
     /// Whether the call failed.
@@ -68,13 +65,13 @@ impl Run {
         let content = tidied(reply.content, &self.state.call_ids);
         let calls: Vec<&ToolCall> = content.iter().filter_map(AssistantPart::call).collect();
         let circumstances = Circumstances { stop: reply.stop, grace: self.state.grace.is_some() };
-        let verdicts = match self.state.phase {
+        let dispositions = match self.state.phase {
             Phase::Summary => ignored(&calls),
-            _ => self.judge.verdicts(&calls, circumstances),
+            _ => self.judge.dispositions(&calls, circumstances),
         };
         let event = Event::Replied {
             message: Arc::new(Message::Assistant { content }),
-            verdicts,
+            dispositions,
             stop: reply.stop,
             usage: reply.usage,
             cost_usd: reply.cost_usd.filter(|usd| usd.is_finite() && *usd >= 0.0),
@@ -162,38 +159,15 @@ impl Run {
         Event::Retrying { attempt, max_retries, delay_ms, reason, answer_lost }
     }
 
-    /// A call is about to go to its tool. Say so before it does: a call that was begun is never made
-    /// again by itself if the run is cut off.
-    pub fn tool_started(&mut self, id: &ToolCallId, now: Duration) -> Vec<Event> {
-        match self.executable(id).and_then(start_of) {
-            Some(event) => self.happened(event, now),
-            None => Vec::new(),
-        }
-    }
-
-    /// The calls that come next and change nothing are about to go to their tools, side by side.
-    pub fn read_only_calls_started(&mut self, now: Duration) -> Vec<Event> {
-        let next = self.state.calls.iter().filter_map(|open| match &open.verdict {
-            Verdict::Execute { tool } if open.answer.is_none() => Some((open, tool)),
-            Verdict::Execute { .. } | Verdict::Answer { .. } | Verdict::Complete => None,
-        });
-        let ids: Vec<_> = next
-            .take_while(|(_, tool)| self.assignment.effect_of(tool) == Effect::ReadOnly)
-            .map(|(open, _)| open.id.clone())
-            .collect();
-        ids.iter().flat_map(|id| self.tool_started(id, now)).collect()
-    }
-
-    /// A tool returned.
+    /// A tool returned. An answer to a call that has not begun makes no event.
     pub fn tool_returned(
         &mut self,
         id: &ToolCallId,
-        output: ToolOutput,
+        output: ToolAnswer,
         now: Duration,
     ) -> Vec<Event> {
-        let mut events = self.tool_started(id, now);
-        let Some(call) = self.executable(id) else {
-            return events;
+        let Some(call) = self.executable(id).filter(|call| call.is_under_way()) else {
+            return Vec::new();
         };
         let result = ToolResult {
             call_id: id.clone(),
@@ -203,37 +177,6 @@ impl Run {
             artifacts: output.artifacts,
         };
         let event = returned(call, result, milliseconds(now));
-        events.extend(self.happened(event, now));
-        events
-    }
-
-    /// A call waits for somebody's decision; the wall clock stands.
-    pub fn approval_requested(
-        &mut self,
-        id: &ToolCallId,
-        request: Value,
-        now: Duration,
-    ) -> Vec<Event> {
-        let Some(call) = self.executable(id) else {
-            return Vec::new();
-        };
-        let event =
-            Event::ApprovalRequested { call_id: id.clone(), tool_name: call.tool_name(), request };
-        self.happened(event, now)
-    }
-
-    /// The decision came. What it means for the call is told with [`Run::tool_returned`].
-    pub fn approval_resolved(
-        &mut self,
-        id: &ToolCallId,
-        decision: ApprovalDecision,
-        reason: Option<String>,
-        now: Duration,
-    ) -> Vec<Event> {
-        if self.executable(id).is_none() {
-            return Vec::new();
-        }
-        let event = Event::ApprovalResolved { call_id: id.clone(), decision, reason };
         self.happened(event, now)
     }
 
@@ -281,33 +224,6 @@ impl Run {
         self.is_calling_model() && self.state.not_before_ms <= milliseconds(now)
     }
 
-    /// Takes over a run that was rebuilt from its transcript, and goes on in its place: what had been
-    /// decided but not written is decided again, and a call that may have taken effect is answered
-    /// with that instead of being made again. The clock goes on from [`Run::last_moment`].
-    pub fn taken_over(&mut self, now: Duration) -> Vec<Event> {
-        let mut events = self.settle(now);
-        while let Some(event) = self.unknown_outcome(milliseconds(now)) {
-            events.extend(self.happened(event, now));
-        }
-        events
-    }
-
-    fn unknown_outcome(&self, now_ms: u64) -> Option<Event> {
-        let lost = |call: &&OpenCall| {
-            call.answer.is_none()
-                && call.started_ms.is_some()
-                && self.effect_of(call) == Effect::Mutating
-        };
-        let call = self.state.calls.iter().find(lost)?;
-        self.state.open_call(&call.id)?;
-        let text = prose::OUTCOME_UNKNOWN.to_owned();
-        Some(answered(call, text, true, now_ms))
-    }
-
-    fn executable(&self, id: &ToolCallId) -> Option<&OpenCall> {
-        self.state.open_call(id).filter(|call| matches!(call.verdict, Verdict::Execute { .. }))
-    }
-
     /// Takes in what happened, and all that follows from it.
     pub(super) fn happened(&mut self, event: Event, now: Duration) -> Vec<Event> {
         self.state.apply(&event, milliseconds(now));
@@ -325,10 +241,4 @@ impl Run {
         }
         events
     }
-}
-
-fn start_of(call: &OpenCall) -> Option<Event> {
-    call.started_ms
-        .is_none()
-        .then(|| Event::ToolStarted { call_id: call.id.clone(), tool_name: call.tool_name() })
 }

@@ -8,7 +8,10 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Run, complete_task};
-use crate::run::assignment::{Assignment, Finish, ToolSpec};
+use crate::run::{
+    assignment::{Assignment, Finish},
+    tool_spec::ToolSpec,
+};
 use crate::{
     id::ToolCallId,
     run::{

@@ -1,20 +1,27 @@
-//! Judging a reply: what is to become of each of its calls.
+//! Judging calls, twice: when the reply arrives, and when a call is to begin.
 //!
-//! Every call gets exactly one verdict, and the verdicts are recorded with the reply: rebuilding a run
-//! needs neither the guard nor the schema again.
+//! At the reply only those calls are settled that never reach a tool, and that is recorded with it:
+//! rebuilding a run needs neither the guard nor the schema again. Whether a call may go to its tool is
+//! judged in the moment it begins, by the rights in the assignment and by the guard of that moment.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
 
 use super::{
     complete_task::{AnswerCheck, COMPLETE_TASK},
     prose,
 };
-use crate::run::assignment::{Assignment, Finish, SharedGuard};
 use crate::{
     id::ToolCallId,
-    rights::tool_name::ToolName,
+    rights::{
+        filter::ToolSet,
+        permission::{Permission, SharedGuard},
+        tool_name::ToolName,
+    },
     run::{
-        event::{StopReason, Verdict},
+        assignment::{Assignment, Finish},
+        event::{Disposition, StopReason},
         message::{AssistantPart, ToolCall},
     },
 };
@@ -22,6 +29,7 @@ use crate::{
 /// What calls are held against.
 pub(crate) struct Judge {
     pub(crate) guard: SharedGuard,
+    rights: ToolSet,
     pub(crate) answer_check: AnswerCheck,
     finish: Finish,
     /// Whether `complete_task` hands in an answer. Of a fork that cannot be shown the call it is taken
@@ -64,24 +72,33 @@ impl Judge {
             offered.push(COMPLETE_TASK.to_owned());
         }
         let finish = assignment.finish;
+        let rights = assignment.rights.clone();
         let completes = finish == Finish::CompleteTask || assignment.shown_tools.is_some();
-        Self { guard, answer_check, finish, completes, offered, known }
+        Self { guard, rights, answer_check, finish, completes, offered, known }
     }
 
-    /// One verdict for each call.
-    pub(crate) fn verdicts(
+    /// Whether a call may begin now.
+    pub(crate) fn permission(&self, tool: &ToolName, arguments: &Value) -> Permission {
+        match self.rights.check(tool, arguments) {
+            Ok(()) => self.guard.check(tool, arguments),
+            Err(refusal) => Permission::Deny { reason: refusal.to_string() },
+        }
+    }
+
+    /// What is to become of each call, as far as the reply settles it.
+    pub(crate) fn dispositions(
         &self,
         calls: &[&ToolCall],
         circumstances: Circumstances,
-    ) -> Vec<Verdict> {
+    ) -> Vec<Disposition> {
         let completes = |call: &ToolCall| self.completes && call.name.trim() == COMPLETE_TASK;
         if calls.iter().any(|call| completes(call)) {
-            return self.completion_verdicts(calls, completes, circumstances);
+            return self.completion_dispositions(calls, completes, circumstances);
         }
         calls
             .iter()
             .map(|call| match (circumstances.grace, self.finish) {
-                (false, _) => self.verdict(call, circumstances.stop),
+                (false, _) => self.disposition(call, circumstances.stop),
                 (true, Finish::CompleteTask) => not_executed("only `complete_task` is left"),
                 (true, Finish::TextAnswer) => not_executed("only a text answer is left"),
             })
@@ -89,12 +106,12 @@ impl Judge {
     }
 
     /// The first answer that fits wins; whatever else was called beside it is not executed.
-    fn completion_verdicts(
+    fn completion_dispositions(
         &self,
         calls: &[&ToolCall],
         completes: impl Fn(&ToolCall) -> bool,
         circumstances: Circumstances,
-    ) -> Vec<Verdict> {
+    ) -> Vec<Disposition> {
         let others: Vec<_> = calls
             .iter()
             .filter(|call| !completes(call))
@@ -118,9 +135,9 @@ impl Judge {
                 match self.completion_problem(call, circumstances.stop) {
                     None => {
                         complete = true;
-                        Verdict::Complete
+                        Disposition::Complete
                     }
-                    Some(text) => Verdict::Answer { text: text + &beside },
+                    Some(text) => Disposition::Answer { text: text + &beside },
                 }
             })
             .collect()
@@ -137,29 +154,26 @@ impl Judge {
         }
     }
 
-    fn verdict(&self, call: &ToolCall, stop: StopReason) -> Verdict {
+    fn disposition(&self, call: &ToolCall, stop: StopReason) -> Disposition {
         let Ok(tool) = call.name.trim().parse::<ToolName>();
         let text = match self.known.get(&tool) {
             None => prose::unknown_tool(&call.name, &self.offered),
             Some(Some(reason)) => prose::withheld_tool(&call.name, reason),
             Some(None) => match call.arguments() {
                 Err(problem) => prose::bad_arguments(&call.name, &problem.to_string(), stop),
-                Ok(arguments) => match self.guard.check(&tool, arguments) {
-                    Ok(()) => return Verdict::Execute { tool },
-                    Err(reason) => prose::refused_call(&reason),
-                },
+                Ok(_) => return Disposition::Execute { tool },
             },
         };
-        Verdict::Answer { text }
+        Disposition::Answer { text }
     }
 }
 
-fn not_executed(reason: &str) -> Verdict {
-    Verdict::Answer { text: prose::not_executed(reason) }
+fn not_executed(reason: &str) -> Disposition {
+    Disposition::Answer { text: prose::not_executed(reason) }
 }
 
-/// The verdicts on calls that were made in a summary.
-pub(crate) fn ignored(calls: &[&ToolCall]) -> Vec<Verdict> {
+/// What becomes of calls that were made in a summary.
+pub(crate) fn ignored(calls: &[&ToolCall]) -> Vec<Disposition> {
     calls.iter().map(|_| not_executed("a summary was asked for")).collect()
 }
 

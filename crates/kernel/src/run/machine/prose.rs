@@ -48,6 +48,9 @@ pub(crate) const OUTCOME_UNKNOWN: &str = prose!("outcome_unknown");
 /// What is answered to a call that can safely be made again.
 pub(crate) const INTERRUPTED: &str = prose!("interrupted");
 
+/// What is answered to a call that was waiting for approval when its run was cut off.
+pub(crate) const STILL_ASKED: &str = prose!("still_asked");
+
 /// So many tools are named to a model that called one that does not exist.
 const MOST_NAMES: usize = 40;
 
@@ -132,6 +135,14 @@ pub(crate) fn withheld_tool(name: &str, reason: &str) -> String {
 pub(crate) fn refused_call(reason: &str) -> String {
     let reason = reason.strip_suffix('.').unwrap_or(reason);
     with(prose!("refused_call"), &[("reason", reason)])
+}
+
+/// An answer to a call that somebody did not approve.
+pub(crate) fn not_approved(words: Option<&str>) -> String {
+    match words.map(str::trim).filter(|words| !words.is_empty()) {
+        None => refused_call("not approved"),
+        Some(words) => refused_call(&format!("not approved: {words}")),
+    }
 }
 
 /// An answer to a call whose arguments are no JSON object.

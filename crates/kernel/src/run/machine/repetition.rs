@@ -13,6 +13,13 @@ pub(crate) const REMARK_FROM: u32 = 3;
 /// From so many times on the run gets a last chance.
 pub(crate) const LOOP_FROM: u32 = 6;
 
+/// A call that was made again and again.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Repeated {
+    pub(crate) tool_name: String,
+    pub(crate) times: u32,
+}
+
 /// What was asked for last, and how often in a row.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Repetition {

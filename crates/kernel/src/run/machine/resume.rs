@@ -6,13 +6,19 @@
 use std::sync::Arc;
 
 use super::{
-    Run, RunError, opening, prose,
-    state::{OpenCall, Phase},
+    Run, RunError,
+    calls::{Approval, OpenCall},
+    opening, prose,
+    state::Phase,
 };
-use crate::run::assignment::{Assignment, Effect, SharedGuard};
-use crate::run::{
-    event::{Event, Verdict},
-    message::{Message, ToolResult},
+use crate::{
+    rights::permission::SharedGuard,
+    run::{
+        assignment::Assignment,
+        event::{Disposition, Event},
+        message::{Message, ToolResult},
+        tool_spec::Repeatability,
+    },
 };
 
 impl Run {
@@ -54,19 +60,23 @@ impl Run {
         if let Some(answer) = &call.answer {
             return answer.clone();
         }
-        let text = match (&call.verdict, call.started_ms, self.effect_of(call)) {
-            (Verdict::Complete, _, _) => prose::ACCEPTED.to_owned(),
-            (Verdict::Answer { text }, _, _) => text.clone(),
-            (Verdict::Execute { .. }, Some(_), Effect::Mutating) => {
-                prose::OUTCOME_UNKNOWN.to_owned()
-            }
-            (Verdict::Execute { .. }, Some(_), Effect::ReadOnly) => prose::INTERRUPTED.to_owned(),
-            (Verdict::Execute { .. }, None, _) => prose::not_executed("the run was cut off"),
+        let text = match (&call.disposition, call.started_ms) {
+            (Disposition::Complete, _) => prose::ACCEPTED.to_owned(),
+            (Disposition::Answer { text }, _) => text.clone(),
+            (Disposition::Execute { .. }, Some(_)) => match self.repeatability(call) {
+                Repeatability::Once => prose::OUTCOME_UNKNOWN.to_owned(),
+                Repeatability::Repeatable => prose::INTERRUPTED.to_owned(),
+            },
+            (Disposition::Execute { .. }, None) => match &call.approval {
+                Approval::Refused { words } => prose::not_approved(words.as_deref()),
+                Approval::Asked { .. } => prose::STILL_ASKED.to_owned(),
+                Approval::NotAsked | Approval::Given => prose::not_executed("the run was cut off"),
+            },
         };
         ToolResult {
             call_id: call.id.clone(),
             text,
-            is_error: call.verdict != Verdict::Complete,
+            is_error: call.disposition != Disposition::Complete,
             images: Vec::new(),
             artifacts: Vec::new(),
         }

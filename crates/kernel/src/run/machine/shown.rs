@@ -28,7 +28,7 @@ impl Run {
 
     fn detail(&self, event: &Event) -> Detail {
         match event {
-            Event::ToolStarted { call_id, .. } => {
+            Event::ToolStarted { call_id, .. } | Event::ApprovalRequested { call_id, .. } => {
                 self.arguments_of(call_id).map_or(Detail::None, Detail::Arguments)
             }
             Event::Ended { .. } => {

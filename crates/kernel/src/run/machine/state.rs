@@ -8,16 +8,17 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    calls::{Approval, OpenCall, OpenCalls},
     clock::Clock,
     compaction::{fill::Fill, frame::Frame, shed, trim},
-    repetition::Repetition,
+    repetition::{Repeated, Repetition},
 };
 use crate::{
     id::ToolCallId,
     model::usage::{Cost, Usage},
     run::{
         conversation::Conversation,
-        event::{Event, StopReason, Verdict, compaction::Compaction},
+        event::{ApprovalDecision, Disposition, Event, StopReason, compaction::Compaction},
         message::{Artifact, AssistantPart, Message, ToolResult, text_of},
         outcome::{Ending, RecoveredFrom},
     },
@@ -53,7 +54,10 @@ pub struct State {
     pub(crate) last_text: String,
     pub(crate) silent_turns: u32,
     pub(crate) reminded: bool,
-    pub(crate) calls: Vec<OpenCall>,
+    pub(crate) calls: OpenCalls,
+    /// How many questions were asked so far.
+    #[serde(default)]
+    pub(crate) questions: u32,
     pub(crate) repetition: Repetition,
     pub(crate) failures: u32,
     pub(crate) not_before_ms: u64,
@@ -103,27 +107,6 @@ pub(crate) enum LastReply {
     Calls,
 }
 
-/// A call of the turn at hand.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct OpenCall {
-    pub(crate) id: ToolCallId,
-    pub(crate) name: String,
-    pub(crate) verdict: Verdict,
-    pub(crate) streak: u32,
-    pub(crate) started_ms: Option<u64>,
-    pub(crate) answer: Option<ToolResult>,
-}
-
-impl OpenCall {
-    /// The tool's canonical name where it is known, else the name as the model spelled it.
-    pub(crate) fn tool_name(&self) -> String {
-        match &self.verdict {
-            Verdict::Execute { tool } => tool.to_string(),
-            Verdict::Answer { .. } | Verdict::Complete => self.name.clone(),
-        }
-    }
-}
-
 /// A summary that was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SummaryTurn {
@@ -147,13 +130,6 @@ pub(crate) struct Grace {
     pub(crate) tries: u32,
     pub(crate) over: bool,
     pub(crate) repeated: Option<Repeated>,
-}
-
-/// A call that was made again and again.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Repeated {
-    pub(crate) tool_name: String,
-    pub(crate) times: u32,
 }
 
 /// Why a run cannot go on.
@@ -213,7 +189,7 @@ impl State {
                 self.phase = Phase::Between;
             }
             Event::TurnStarted { grace, .. } => self.start_turn(*grace),
-            Event::Replied { message, verdicts, stop, usage, cost_usd } => {
+            Event::Replied { message, dispositions, stop, usage, cost_usd } => {
                 self.cost.add(*cost_usd);
                 let fill = self.count(usage, message);
                 if let Some(summary) = &mut self.summary {
@@ -221,9 +197,9 @@ impl State {
                     self.phase = Phase::SummaryOver;
                 } else {
                     self.fill = fill;
-                    self.take_in_reply(message, verdicts);
+                    self.take_in_reply(message, dispositions);
                     // The same words would be stopped again.
-                    if *stop == StopReason::ContentFilter && verdicts.is_empty() {
+                    if *stop == StopReason::ContentFilter && dispositions.is_empty() {
                         self.stop = Some(Stop::Failed { message: FILTERED.to_owned() });
                     }
                 }
@@ -245,11 +221,19 @@ impl State {
             }
             Event::ToolStarted { call_id, .. } => self.start_call(call_id, at_ms),
             Event::ToolReturned { result, .. } => self.answer_call(result, at_ms),
-            Event::ApprovalRequested { call_id, .. } => {
+            Event::ApprovalRequested { request_id, call_id, reason, preview, .. } => {
+                self.questions = self.questions.saturating_add(1);
                 self.clock.wait_for(call_id.clone(), at_ms);
+                let asked = Approval::Asked {
+                    request_id: request_id.clone(),
+                    reason: reason.clone(),
+                    preview: preview.clone(),
+                };
+                self.calls.set_approval(call_id, asked);
             }
-            Event::ApprovalResolved { call_id, .. } => {
+            Event::ApprovalResolved { call_id, decision, reason, .. } => {
                 self.clock.stop_waiting_for(call_id, at_ms);
+                self.resolve(call_id, *decision, reason.as_ref());
             }
             Event::SummaryRequested { message, messages, refusal } => {
                 let turn =
@@ -291,21 +275,12 @@ impl State {
 
     /// Whether a tool may still answer that call.
     pub(crate) fn open_call(&self, id: &ToolCallId) -> Option<&OpenCall> {
-        self.calls
-            .iter()
-            .find(|call| call.id == *id && call.answer.is_none())
-            .filter(|_| self.phase == Phase::Tools)
+        self.calls.unanswered(id).filter(|_| self.phase == Phase::Tools)
     }
 
     /// The tokens that count for limits.
     pub(crate) fn tokens_spent(&self) -> u64 {
         self.usage.total_tokens().saturating_add(self.uncounted_tokens)
-    }
-
-    /// The call of the turn at hand that was made most often in a row.
-    pub(crate) fn most_repeated(&self) -> Option<Repeated> {
-        let call = self.calls.iter().max_by_key(|call| call.streak)?;
-        Some(Repeated { tool_name: call.tool_name(), times: call.streak })
     }
 
     /// Adds a message that the model has not read yet.
@@ -385,27 +360,19 @@ impl State {
         }
     }
 
-    fn take_in_reply(&mut self, message: &Arc<Message>, verdicts: &[Verdict]) {
+    fn take_in_reply(&mut self, message: &Arc<Message>, dispositions: &[Disposition]) {
         let text = text_of(parts_of(message));
         let has_text = !text.trim().is_empty();
         if has_text {
             self.last_text = text;
         }
         let streaks =
-            if verdicts.is_empty() { Vec::new() } else { self.repetition.take_in(message) };
-        self.calls = message
-            .calls()
-            .zip(verdicts)
-            .zip(streaks)
-            .map(|((call, verdict), streak)| OpenCall {
-                id: call.id.clone(),
-                name: call.name.clone(),
-                verdict: verdict.clone(),
-                streak,
-                started_ms: None,
-                answer: None,
-            })
-            .collect();
+            if dispositions.is_empty() { Vec::new() } else { self.repetition.take_in(message) };
+        let calls = message.calls().zip(dispositions).zip(streaks);
+        let calls = calls.map(|((call, disposition), streak)| {
+            OpenCall::new(call.id.clone(), call.name.clone(), disposition.clone(), streak)
+        });
+        self.calls = calls.collect::<Vec<_>>().into();
         self.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));
         // Reasoning alone is recorded, but providers do not take it back.
         if has_text || !self.calls.is_empty() {
@@ -425,23 +392,33 @@ impl State {
     }
 
     fn start_call(&mut self, id: &ToolCallId, at_ms: u64) {
-        if let Some(call) = self.calls.iter_mut().find(|call| call.id == *id) {
-            call.started_ms = Some(at_ms);
+        if self.calls.start(id, at_ms) {
             self.tool_uses = self.tool_uses.saturating_add(1);
         }
+    }
+
+    fn resolve(&mut self, id: &ToolCallId, decision: ApprovalDecision, words: Option<&String>) {
+        let approval = match decision {
+            ApprovalDecision::ApprovedOnce | ApprovalDecision::ApprovedForSession => {
+                Approval::Given
+            }
+            ApprovalDecision::Denied => Approval::Refused { words: words.cloned() },
+            ApprovalDecision::Aborted => {
+                self.calls.set_approval(id, Approval::NotAsked);
+                return self.halt(Stop::Cancelled);
+            }
+        };
+        self.calls.set_approval(id, approval);
     }
 
     fn answer_call(&mut self, result: &ToolResult, at_ms: u64) {
         self.clock.stop_waiting_for(&result.call_id, at_ms);
         self.artifacts.extend(result.artifacts.iter().cloned());
-        if let Some(call) = self.calls.iter_mut().find(|call| call.id == result.call_id) {
-            call.answer = Some(result.clone());
-        }
-        if self.calls.iter().any(|call| call.answer.is_none()) {
+        self.calls.answer(result);
+        if !self.calls.are_answered() {
             return;
         }
-        let results = self.calls.iter_mut().filter_map(|call| call.answer.take());
-        let results = results.collect();
+        let results = self.calls.take_answers();
         self.say(Arc::new(Message::Tool { results }));
         for message in std::mem::take(&mut self.announcements) {
             self.say(message);
@@ -498,7 +475,7 @@ impl State {
             until_ms,
             tries: 0,
             over: false,
-            repeated: self.most_repeated().filter(|_| reason == RecoveredFrom::Loop),
+            repeated: self.calls.most_repeated().filter(|_| reason == RecoveredFrom::Loop),
         });
     }
 }

@@ -5,6 +5,7 @@ mod compaction;
 mod endings;
 mod forks;
 mod grace;
+mod judging;
 mod openings;
 mod properties;
 mod resuming;
@@ -13,25 +14,25 @@ mod waiting;
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::{ModelRequest, PendingCall, Reply, Run, Step, ToolOutput};
-use crate::run::assignment::{
-    Assignment, CallGuard, Effect, Environment, Finish, ModelLimits, RunRequest, SessionSource,
-    SharedGuard, SubAgentSource, ToolSpec,
-};
+use super::{ModelRequest, PendingCall, Question, Reply, Run, Step, ToolAnswer};
 use crate::{
     agent::definition::{Definition, RunConfig},
     id::{AgentName, RunId, SessionId, ToolCallId},
     model::{choice::ChosenBy, usage::Usage},
     rights::{
         filter::WithheldTool,
+        permission::{CallGuard, Permission, SharedGuard},
         tool_name::{BuiltinTool, ToolName},
     },
     run::{
-        event::{Event, StopReason},
+        assignment::{Assignment, Finish, RunRequest, TemplateFacts},
+        event::{ApprovalDecision, Event, StopReason},
+        limits::RunLimits,
         message::{AssistantPart, Message, ToolCall, ToolResult, UserPart},
         outcome::{ModelUsed, Outcome},
+        tool_spec::{Concurrency, Repeatability, ToolSpec},
         transcript::{Entry, Header, Line, Replay},
     },
 };
@@ -44,28 +45,48 @@ pub(super) struct Script {
     shadow: Replay,
 }
 
+/// Refuses `rm`, and wants `make` to be approved.
 struct NoRemovals;
 
 impl CallGuard for NoRemovals {
-    fn check(&self, tool: &ToolName, arguments: &Value) -> Result<(), String> {
+    fn check(&self, tool: &ToolName, arguments: &Value) -> Permission {
         let command = arguments["command"].as_str().unwrap_or_default();
-        if *tool == ToolName::Builtin(BuiltinTool::Shell) && command.starts_with("rm") {
-            return Err("`rm` is not allowed".to_owned());
+        match tool.builtin() {
+            Some(BuiltinTool::Shell | BuiltinTool::ReadFile) if command.starts_with("rm") => {
+                Permission::Deny { reason: "`rm` is not allowed".to_owned() }
+            }
+            Some(BuiltinTool::Shell | BuiltinTool::ReadFile) if command.starts_with("make") => {
+                Permission::Ask { reason: "`make` runs what the project says".to_owned() }
+            }
+            _ => Permission::Allow,
         }
-        Ok(())
     }
+}
+
+/// Refuses everything.
+struct NothingAnyMore;
+
+impl CallGuard for NothingAnyMore {
+    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Permission {
+        Permission::Deny { reason: "trust was withdrawn".to_owned() }
+    }
+}
+
+pub(super) fn refusing() -> SharedGuard {
+    Arc::new(NothingAnyMore)
 }
 
 pub(super) fn guard() -> SharedGuard {
     Arc::new(NoRemovals)
 }
 
-fn tool(tool: BuiltinTool, effect: Effect) -> ToolSpec {
+fn tool(tool: BuiltinTool, concurrency: Concurrency, repetition: Repeatability) -> ToolSpec {
     ToolSpec {
         name: tool.into(),
         description: format!("{} for tests", tool.as_str()),
         parameters: json!({"type": "object"}),
-        effect,
+        concurrency,
+        repetition,
     }
 }
 
@@ -80,41 +101,29 @@ pub(super) fn assignment() -> Assignment {
         max_tokens: None,
         max_cost_usd: None,
     };
+    let model = ModelUsed {
+        id: "scripted".to_owned(),
+        provider: "testkit".to_owned(),
+        chosen_by: ChosenBy::Parent,
+    };
+    let ids = (RunId::new("agent-1"), SessionId::new("session-1"));
     Assignment {
-        agent_id: RunId::new("agent-1"),
-        session_id: SessionId::new("session-1"),
-        parent_id: None,
-        resumed_from: None,
-        source: SessionSource::SubAgent(SubAgentSource::of(&definition.agent_type)),
-        depth: 1,
-        definition: Arc::new(definition),
-        finish: Finish::CompleteTask,
-        task: "Test it.".to_owned(),
-        description: None,
-        inputs: Map::new(),
-        environment: Environment { cwd: "/work".to_owned(), today: "2026-11-05".to_owned() },
-        model: ModelUsed {
-            id: "scripted".to_owned(),
-            provider: "testkit".to_owned(),
-            chosen_by: ChosenBy::Parent,
-        },
-        model_limits: ModelLimits::default(),
-        tools: vec![
-            tool(BuiltinTool::ReadFile, Effect::ReadOnly),
-            tool(BuiltinTool::GrepFiles, Effect::ReadOnly),
-            tool(BuiltinTool::Shell, Effect::Mutating),
-        ],
+        environment: TemplateFacts { cwd: "/work".to_owned(), today: "2026-11-05".to_owned() },
         withheld_tools: vec![WithheldTool {
             tool: BuiltinTool::WriteFile.as_str().to_owned(),
             reason: "the agent is not trusted".to_owned(),
         }],
-        shown_tools: None,
+        ..Assignment::new(ids, Arc::new(definition), "Test it.", model).with_tools(vec![
+            tool(BuiltinTool::ReadFile, Concurrency::Parallel, Repeatability::Repeatable),
+            tool(BuiltinTool::GrepFiles, Concurrency::Parallel, Repeatability::Repeatable),
+            tool(BuiltinTool::Shell, Concurrency::Exclusive, Repeatability::Once),
+        ])
     }
 }
 
-pub(super) fn with_limits(edit: impl FnOnce(&mut RunConfig)) -> Assignment {
+pub(super) fn with_limits(edit: impl FnOnce(&mut RunLimits)) -> Assignment {
     let mut assignment = assignment();
-    edit(&mut Arc::make_mut(&mut assignment.definition).run_config);
+    edit(&mut assignment.limits);
     assignment
 }
 
@@ -212,9 +221,32 @@ impl Script {
     }
 
     pub(super) fn returns(&mut self, id: &str, text: &str) -> &mut Self {
-        let output = ToolOutput { text: text.to_owned(), ..ToolOutput::default() };
+        let output = ToolAnswer { text: text.to_owned(), ..ToolAnswer::default() };
+        self.begins(id);
         self.does(|run, now| run.tool_returned(&ToolCallId::new(id), output, now));
         self
+    }
+
+    pub(super) fn begins(&mut self, id: &str) -> Vec<Event> {
+        self.does(|run, now| run.begin_call(&ToolCallId::new(id), now))
+    }
+
+    /// Somebody answers the open question.
+    pub(super) fn decides(
+        &mut self,
+        decision: ApprovalDecision,
+        words: Option<&str>,
+    ) -> Vec<Event> {
+        let id = self.question().request_id;
+        let words = words.map(str::to_owned);
+        self.does(|run, now| run.approval_answered(&id, decision, words, now))
+    }
+
+    pub(super) fn question(&self) -> Question {
+        match self.run.next_step() {
+            Step::Ask(question) => *question,
+            other => panic!("nobody is asked: {other:?}"),
+        }
     }
 
     /// One turn of one call that its tool answers.
@@ -234,11 +266,17 @@ impl Script {
         request.tools.iter().map(|spec| spec.name.to_string()).collect()
     }
 
-    pub(super) fn pending(&self) -> Vec<PendingCall> {
+    /// The ids of the calls that are under way.
+    pub(super) fn under_way(&self) -> Vec<String> {
         match self.run.next_step() {
-            Step::CallTools(calls) => calls,
+            Step::CallTools(calls) => calls.iter().map(|call| call.id.to_string()).collect(),
             other => panic!("no tools are called: {other:?}"),
         }
+    }
+
+    /// The ids of the calls without an answer.
+    pub(super) fn open(&self) -> Vec<String> {
+        self.run.state.calls.open().map(|(_, call)| call.id.to_string()).collect()
     }
 
     pub(super) fn outcome(&self) -> Outcome {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use attache_kernel::{
     rights::tool_name::{BuiltinTool, ToolName},
     run::{
-        assignment::ToolSpec,
         message::{Message, ToolCall, ToolResult, UserPart},
+        tool_spec::ToolSpec,
     },
 };
 use serde_json::Value;
@@ -85,7 +85,7 @@ impl<'a> Briefing<'a> {
         };
         briefing.take_in(since);
         let turns = since.iter().filter(|message| matches!(***message, Message::Assistant { .. }));
-        let most = call.assignment.definition.run_config.max_turns;
+        let most = call.assignment.limits.max_turns;
         briefing.is_last_turn = turns.count() + 1 >= usize::try_from(most).unwrap_or(usize::MAX);
         briefing
     }

@@ -30,10 +30,6 @@ use super::{Finished, HALF, Lab, begun, completes, described, everywhere, model_
 /// Long enough for a busy machine, short enough to be waited for.
 const STALL: Duration = Duration::from_secs(1);
 
-fn definition(start: &mut Start) -> &mut attache_kernel::agent::definition::Definition {
-    Arc::make_mut(&mut start.assignment.definition)
-}
-
 /// Nothing of an answer that broke off is in the transcript or was ever sent back.
 fn nothing_half_received(lab: &Lab, done: &Finished, name: &str) {
     let api = lab.api;
@@ -362,8 +358,8 @@ async fn a_stream_that_drips_is_alive_until_the_time_is_up() {
         };
         let run = lab.run_with(|start| {
             start.stall = Some(STALL);
-            definition(start).run_config.max_time_seconds = 2;
-            definition(start).run_config.grace_period_seconds = 0;
+            start.assignment.limits.max_time_seconds = 2;
+            start.assignment.limits.grace_period_seconds = 0;
         });
         let done = tokio::select! {
             done = run => done,

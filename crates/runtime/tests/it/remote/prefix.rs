@@ -109,8 +109,7 @@ async fn a_fork_begins_with_its_parents_bytes() {
         let parent = five_turns(&lab).await.run;
         let last = lab.server.requests().pop().unwrap();
         // Another agent, with instructions of its own and fewer tools.
-        let mut other = assignment();
-        other.task = "another thing".to_owned();
+        let mut other = assignment("another thing");
         other.tools = parent.assignment().tools.clone();
         other.tools.truncate(1);
         assert_ne!(other.tools, parent.assignment().tools);

@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use attache_runtime::{
     artifacts::Artifacts,
-    tool::{Effect, Tool, ToolContext, ToolOutput, ToolSpec},
+    tool::{Concurrency, Repeatability, Tool, ToolContext, ToolOutput, ToolSpec},
     workspace::{Location, PathError, Workspace},
 };
 use serde_json::json;
@@ -21,7 +21,8 @@ fn every_tool_has_its_prose_beside_its_code() {
         let prose = fs::read_to_string(directory.join(format!("{}.md", spec.name))).unwrap();
         assert_eq!(spec.description, prose.trim());
         assert_eq!(spec.parameters["type"], "object");
-        assert_eq!(tool.spec().effect, Effect::ReadOnly);
+        assert_eq!(tool.spec().concurrency, Concurrency::Parallel);
+        assert_eq!(tool.spec().repetition, Repeatability::Repeatable);
         names.push(format!("{}.md", spec.name));
     }
     let mut prose_files: Vec<String> = fs::read_dir(directory)

@@ -3,7 +3,7 @@
 use super::*;
 use crate::run::{
     ModelFailure, Stage,
-    event::{Verdict, activity::EventType, compaction::Compaction},
+    event::{Disposition, activity::EventType, compaction::Compaction},
     machine::prose,
     outcome::{RecoveredFrom, Status},
     transcript::{fold, resume},
@@ -198,7 +198,7 @@ fn images_count_as_what_they_are() {
         media_type: "image/png".to_owned(),
         data: "A".repeat(1_000_000),
     };
-    let output = ToolOutput { images: vec![image], ..ToolOutput::default() };
+    let output = ToolAnswer { images: vec![image], ..ToolAnswer::default() };
     script.does(|run, now| run.tool_returned(&ToolCallId::new("a"), output, now));
     assert!(script.kinds().is_empty());
 }
@@ -228,7 +228,7 @@ fn no_summary_is_asked_for_twice_or_without_need() {
 
     // A last chance is not for summaries.
     let mut task = with_window(1000);
-    Arc::make_mut(&mut task.definition).run_config.max_turns = 1;
+    task.limits.max_turns = 1;
     let mut script = Script::begin(task);
     script.answers(at(900, step("a"))).returns("a", "text");
     assert_eq!(script.offered(), ["complete_task"]);
@@ -255,9 +255,9 @@ fn a_refused_turn_goes_on_after_its_summary() {
     let sum = Message::user(prose::summary("Sum."));
     assert_eq!(script.told(), [&opening[..], &[sum], newer].concat());
     let text = "Not executed: a summary was asked for.".to_owned();
-    let answer = Verdict::Answer { text };
+    let answer = Disposition::Answer { text };
     assert!(script.events().any(|event| {
-        matches!(event, Event::Replied { verdicts, .. } if *verdicts == [answer.clone(), answer.clone()])
+        matches!(event, Event::Replied { dispositions, .. } if *dispositions == [answer.clone(), answer.clone()])
     }));
     assert_eq!(script.offered().len(), 4);
     script.replies(vec![complete("c", "done")]);
@@ -502,7 +502,7 @@ fn a_summary_can_be_cancelled_and_run_out_of_time() {
 #[test]
 fn what_a_summary_costs_counts_towards_the_budget() {
     let mut task = with_window(1000);
-    Arc::make_mut(&mut task.definition).run_config.max_tokens = Some(1000);
+    task.limits.max_tokens = Some(1000);
     let mut script = Script::begin(task);
     script.answers(at(900, step("a"))).returns("a", "text").says("Sum.");
     assert_eq!(script.offered(), ["complete_task"]);

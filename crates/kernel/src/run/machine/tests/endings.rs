@@ -5,7 +5,7 @@ use crate::{
     agent::definition::OutputConfig,
     run::{
         ModelFailure,
-        event::{Verdict, life::Life},
+        event::{Disposition, life::Life},
         outcome::{RecoveredFrom, Status},
     },
 };
@@ -68,7 +68,7 @@ fn nothing_is_taken_in_after_the_end() {
     let id = ToolCallId::new("a");
     for events in [
         script.does(|run, now| run.model_replied(reply(vec![complete("b", "y")]), now)),
-        script.does(|run, now| run.tool_returned(&id, ToolOutput::default(), now)),
+        script.does(|run, now| run.tool_returned(&id, ToolAnswer::default(), now)),
         script.does(Run::cancelled),
         script.does(Run::clock),
         script.does(Run::start),
@@ -329,14 +329,15 @@ fn a_life_is_read_from_the_events() {
 }
 
 #[test]
-fn verdicts_are_recorded_with_the_reply() {
+fn what_becomes_of_calls_is_recorded_with_the_reply() {
     let mut script = Script::begin(assignment());
     script.replies(vec![read("a", "x"), call("b", "nothing", "{}")]);
-    let verdicts = script.events().find_map(|event| match event {
-        Event::Replied { verdicts, .. } => Some(verdicts.clone()),
+    let dispositions = script.events().find_map(|event| match event {
+        Event::Replied { dispositions, .. } => Some(dispositions.clone()),
         _ => None,
     });
-    let [Verdict::Execute { tool }, Verdict::Answer { .. }] = &verdicts.unwrap()[..] else {
+    let [Disposition::Execute { tool }, Disposition::Answer { .. }] = &dispositions.unwrap()[..]
+    else {
         panic!("one verdict for each call");
     };
     assert_eq!(*tool, ToolName::Builtin(BuiltinTool::ReadFile));

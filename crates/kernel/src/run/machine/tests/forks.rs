@@ -21,7 +21,7 @@ fn parent(assignment: Assignment) -> Script {
     let mut parent = Script::begin(assignment);
     parent.replies(vec![thinking(), read("a", "x")]).returns("a", "text");
     parent.replies(vec![thinking(), AssistantPart::text("I delegate."), call("b", "shell", "{}")]);
-    assert_eq!(parent.pending().len(), 1);
+    assert_eq!(parent.open().len(), 1);
     parent
 }
 
@@ -77,7 +77,7 @@ fn seeing_a_tool_gives_no_right_to_it() {
         call("3", "nonsense", "{}"),
         read("4", "y"),
     ]);
-    assert_eq!(fork.pending().len(), 1);
+    assert_eq!(fork.open().len(), 1);
     fork.returns("4", "fine");
     let expected = [
         ("1", "`shell` is not available to you: it belongs to the conversation before your task."),

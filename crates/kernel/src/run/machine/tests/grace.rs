@@ -123,7 +123,7 @@ fn the_time_limit_answers_for_tools_that_do_not_return() {
         call("d", "shell", "{}"),
     ]);
     for id in ["a", "b", "c"] {
-        script.does(|run, now| run.tool_started(&ToolCallId::new(id), now));
+        script.does(|run, now| run.begin_call(&ToolCallId::new(id), now));
     }
     script.returns("a", "done").passes(100_000).does(Run::clock);
     assert_eq!(
@@ -137,7 +137,7 @@ fn the_time_limit_answers_for_tools_that_do_not_return() {
     );
     assert_eq!(script.offered(), ["complete_task"]);
     let late = script
-        .does(|run, now| run.tool_returned(&ToolCallId::new("b"), ToolOutput::default(), now));
+        .does(|run, now| run.tool_returned(&ToolCallId::new("b"), ToolAnswer::default(), now));
     assert_eq!(late, []);
     script.replies(vec![complete("e", "saved")]);
     assert_eq!(script.outcome().ending.recovered_from, Some(RecoveredFrom::Timeout));
@@ -203,7 +203,7 @@ fn a_spent_tree_budget_counts_once_the_turn_is_over() {
     script.replies(vec![read("a", "x")]);
     script.does(Run::tree_budget_spent);
     assert_eq!(script.does(Run::tree_budget_spent), []);
-    assert_eq!(script.pending().len(), 1);
+    assert_eq!(script.open().len(), 1);
     script.returns("a", "text").says("No.");
     let ending = script.outcome().ending;
     assert_eq!(ending.status, Status::Budget);

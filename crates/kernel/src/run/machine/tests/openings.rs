@@ -130,7 +130,8 @@ fn bad_inputs_and_schemas_are_errors_before_anything_starts() {
 #[test]
 fn a_name_is_offered_once() {
     let mut assignment = assignment();
-    assignment.tools.push(tool(BuiltinTool::Shell, Effect::Mutating));
+    let shell = assignment.tools.last().cloned();
+    assignment.tools.extend(shell);
     assert_eq!(refused(assignment.clone()), RunError::NameTaken(BuiltinTool::Shell.into()));
     let name = ToolName::Host("complete_task".to_owned());
     assignment.tools.pop();

@@ -10,7 +10,6 @@ use crate::{
     run::{
         ModelFailure, Stage,
         conversation::{Conversation, work},
-        event::ApprovalDecision,
         state::Phase,
         transcript::fold,
     },
@@ -21,8 +20,8 @@ enum Act {
     Reply(Reply),
     Return { which: usize, long: bool },
     Start { which: usize },
-    Ask { which: usize },
-    Decide { which: usize },
+    Begin,
+    Decide { decision: ApprovalDecision },
     Fail(ModelFailure),
     Passes(u64),
     CutOff,
@@ -46,6 +45,8 @@ fn part() -> impl Strategy<Value = AssistantPart> {
         "{\"path\":\"x\"}",
         "{\"path\":\"y\"}",
         "{\"command\":\"rm x\"}",
+        "{\"command\":\"make\"}",
+        "{\"command\":\"make all\"}",
         "{\"result\":\"done\"}",
         "{\"result\":{\"score\":1}}",
         "{\"result\":\"\"}",
@@ -88,12 +89,19 @@ fn act() -> impl Strategy<Value = Act> {
         4 => Just(ModelFailure::ContextLength { message: "too long".to_owned() }),
         1 => Just(ModelFailure::Fatal { message: "401".to_owned() }),
     ];
+    let decision = prop::sample::select(vec![
+        ApprovalDecision::ApprovedOnce,
+        ApprovalDecision::ApprovedOnce,
+        ApprovalDecision::ApprovedForSession,
+        ApprovalDecision::Denied,
+        ApprovalDecision::Aborted,
+    ]);
     prop_oneof![
         12 => replies().prop_map(Act::Reply),
         12 => (0..4usize, any::<bool>()).prop_map(|(which, long)| Act::Return { which, long }),
         3 => (0..4usize).prop_map(|which| Act::Start { which }),
-        2 => (0..4usize).prop_map(|which| Act::Ask { which }),
-        2 => (0..4usize).prop_map(|which| Act::Decide { which }),
+        4 => Just(Act::Begin),
+        4 => decision.prop_map(|decision| Act::Decide { decision }),
         5 => failure.prop_map(Act::Fail),
         4 => (0..6000u64).prop_map(Act::Passes),
         1 => Just(Act::CutOff),
@@ -113,12 +121,13 @@ fn assignments() -> impl Strategy<Value = Assignment> {
     )
         .prop_map(|((turns, seconds, grace), tokens, cost, window, (main, schema))| {
             let mut assignment = with_limits(|limits| {
-                *limits = RunConfig {
+                *limits = RunLimits {
                     max_turns: turns,
                     max_time_seconds: seconds,
                     grace_period_seconds: grace,
                     max_tokens: tokens,
                     max_cost_usd: cost,
+                    ..*limits
                 };
             });
             assignment.model_limits.context_window = window;
@@ -171,11 +180,9 @@ impl Play {
         assert_eq!(messages[..self.opening.len()], self.opening);
     }
 
-    fn pending_id(&self, which: usize) -> ToolCallId {
-        match self.script.run.next_step() {
-            Step::CallTools(calls) => calls[which % calls.len()].id.clone(),
-            _ => ToolCallId::new("a"),
-        }
+    fn open_id(&self, which: usize) -> ToolCallId {
+        let open = self.script.open();
+        ToolCallId::new(open.get(which % open.len().max(1)).map_or("a", String::as_str))
     }
 
     fn act(&mut self, act: Act) {
@@ -192,26 +199,29 @@ impl Play {
                 self.feed(|run, now| run.model_replied(reply, now));
             }
             Act::Return { which, long } => {
-                let id = self.pending_id(which);
-                let output = ToolOutput {
+                let id = self.open_id(which);
+                let output = ToolAnswer {
                     text: if long { "x".repeat(300) } else { "text".to_owned() },
-                    ..ToolOutput::default()
+                    ..ToolAnswer::default()
                 };
-                self.feed(|run, now| run.tool_started(&id, now));
+                self.feed(|run, now| run.begin_call(&id, now));
                 self.feed(|run, now| run.tool_returned(&id, output, now));
             }
             Act::Start { which } => {
-                let id = self.pending_id(which);
-                self.feed(|run, now| run.tool_started(&id, now));
+                let id = self.open_id(which);
+                self.feed(|run, now| run.begin_call(&id, now));
             }
-            Act::Ask { which } => {
-                let id = self.pending_id(which);
-                self.feed(|run, now| run.approval_requested(&id, json!({}), now));
+            Act::Begin => {
+                // One by one: what begins together is no single decision.
+                for id in self.script.open() {
+                    self.feed(|run, now| run.begin_call(&ToolCallId::new(id), now));
+                }
             }
-            Act::Decide { which } => {
-                let id = self.pending_id(which);
-                let no = ApprovalDecision::Denied;
-                self.feed(|run, now| run.approval_resolved(&id, no, None, now));
+            Act::Decide { decision } => {
+                if let Step::Ask(question) = self.script.run.next_step() {
+                    let (id, words) = (question.request_id, Some("words".to_owned()));
+                    self.feed(|run, now| run.approval_answered(&id, decision, words, now));
+                }
             }
             Act::Fail(failure) => {
                 self.failures += usize::from(model);
@@ -228,15 +238,34 @@ impl Play {
         }
     }
 
+    /// Every question is answered with yes, and every call returns.
+    fn let_calls_return(&mut self, long: bool) {
+        loop {
+            match self.script.run.next_step() {
+                Step::Ask(_) => {
+                    self.act(Act::Decide { decision: ApprovalDecision::ApprovedOnce });
+                }
+                Step::BeginCalls => {
+                    self.script.does(Run::begin_calls);
+                }
+                Step::CallTools(calls) => {
+                    let id = calls[0].id.clone();
+                    let text = if long { "x".repeat(300) } else { "text".to_owned() };
+                    let answer = ToolAnswer { text, ..ToolAnswer::default() };
+                    self.feed(|run, now| run.tool_returned(&id, answer, now));
+                }
+                Step::Start | Step::TakeOver | Step::CallModel(_) | Step::Finished(_) => return,
+            }
+        }
+    }
+
     /// The model goes on with the same answers over and over; tools return.
     fn go_on(&mut self, answers: &[Reply]) {
         for answer in answers.iter().cycle().take(100) {
             match self.script.run.next_step() {
                 Step::CallModel(_) => self.act(Act::Reply(answer.clone())),
-                Step::CallTools(_) => {
-                    while let Step::CallTools(_) = self.script.run.next_step() {
-                        self.act(Act::Return { which: 0, long: false });
-                    }
+                Step::Ask(_) | Step::BeginCalls | Step::CallTools(_) => {
+                    self.let_calls_return(false)
                 }
                 Step::Finished(_) => return,
                 step @ (Step::Start | Step::TakeOver) => panic!("{step:?}"),
@@ -301,7 +330,7 @@ proptest! {
         acts in prop::collection::vec(act(), 0..40),
         answers in prop::collection::vec(replies(), 1..4),
     ) {
-        let max_turns = usize::try_from(assignment.definition.run_config.max_turns).unwrap();
+        let max_turns = usize::try_from(assignment.limits.max_turns).unwrap();
         let mut play = Play::new(assignment);
         for act in acts {
             play.act(act);
@@ -342,9 +371,7 @@ proptest! {
         for act in acts {
             play.act(act);
         }
-        while let Step::CallTools(_) = play.script.run.next_step() {
-            play.act(Act::Return { which: 0, long: true });
-        }
+        play.let_calls_return(true);
         let parts = |message: &Arc<Message>| match message.as_ref() {
             Message::Tool { results } => results.len(),
             Message::System { .. } | Message::User { .. } | Message::Assistant { .. } => 1,
@@ -414,6 +441,42 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 50, ..ProptestConfig::default() })]
+
+    /// Whatever was under way, asked about or approved: a run that is taken over makes no call that the
+    /// guard of now refuses.
+    #[test]
+    fn a_run_that_is_taken_over_makes_no_call_that_is_refused_now(
+        assignment in assignments(),
+        acts in prop::collection::vec(act(), 0..25),
+    ) {
+        let mut play = Play::new(assignment);
+        for act in acts {
+            play.act(act);
+        }
+        let lines = play.script.lines.clone();
+        for cut in 1..=lines.len() {
+            let mut run = fold(lines[..cut].to_vec()).unwrap().with_guard(refusing());
+            let now = run.last_moment();
+            let mut steps = 0;
+            while let step @ (Step::TakeOver | Step::BeginCalls | Step::Ask(_)) = run.next_step() {
+                let events = match step {
+                    Step::TakeOver => run.taken_over(now),
+                    _ => run.begin_calls(now),
+                };
+                let begins = |event: &Event| {
+                    matches!(event, Event::ToolStarted { .. } | Event::ApprovalRequested { .. })
+                };
+                prop_assert!(!events.iter().any(begins), "{events:?}");
+                steps += 1;
+                prop_assert!(steps < 50, "{:?}", run.next_step());
+            }
+            prop_assert!(!matches!(run.next_step(), Step::CallTools(_)));
+        }
+    }
+}
+
 fn assignment_of_nothing() -> Assignment {
     with_limits(|limits| limits.max_turns = 0)
 }
@@ -435,13 +498,13 @@ fn work_of(turns: u32) -> usize {
         };
         drop(request);
         run.model_replied(reply(vec![read("same", &turn.to_string())]), now);
+        for event in run.begin_calls(now) {
+            run.activity(&event, 1, "").unwrap();
+        }
         let Step::CallTools(calls) = run.next_step() else {
             panic!("a tool is called");
         };
-        for event in run.tool_started(&calls[0].id, now) {
-            run.observed(event, 1, "").unwrap().activity().unwrap();
-        }
-        let events = run.tool_returned(&calls[0].id, ToolOutput::default(), now);
+        let events = run.tool_returned(&calls[0].id, ToolAnswer::default(), now);
         for event in &events {
             run.observed(event.clone(), 1, "").and_then(|event| event.activity());
         }

@@ -48,7 +48,7 @@ fn a_run_that_was_killed_goes_on_and_knows_what_it_does_not_know() {
     ]);
     script.returns("a", "text");
     for id in ["b", "c"] {
-        script.does(|run, now| run.tool_started(&ToolCallId::new(id), now));
+        script.does(|run, now| run.begin_call(&ToolCallId::new(id), now));
     }
     let second = resumed(&script, "Go on, please.");
     let texts = second.results();
@@ -76,15 +76,13 @@ fn a_worker_takes_over_without_repeating_what_may_have_taken_effect() {
     let mut script = Script::begin(assignment());
     script.passes(5000).replies(vec![call("a", "shell", "{}"), read("b", "x")]);
     for id in ["a", "b"] {
-        script.does(|run, now| run.tool_started(&ToolCallId::new(id), now));
+        script.does(|run, now| run.begin_call(&ToolCallId::new(id), now));
     }
     let run = fold(script.lines.clone()).unwrap().with_guard(guard());
     assert_eq!(run.last_moment(), Duration::from_secs(5));
     script.run = run;
     script.passes(1000).does(Run::taken_over);
-    let pending = script.pending();
-    assert_eq!(pending.len(), 1);
-    assert_eq!((pending[0].id.as_str(), pending[0].started), ("b", true));
+    assert_eq!(script.under_way(), ["b"]);
     script.returns("b", "text");
     assert!(script.results()[0].1.contains("whether it took effect is not known"));
     script.replies(vec![complete("c", "x")]);
@@ -96,6 +94,10 @@ fn a_rebuilt_run_passes_no_call_before_it_has_a_guard() {
     let script = Script::begin(assignment());
     let mut run = fold(script.lines).unwrap();
     run.model_replied(reply(vec![read("a", "x")]), Duration::ZERO);
+    assert_eq!(run.next_step(), Step::TakeOver);
+    run.taken_over(Duration::ZERO);
+    assert_eq!(run.next_step(), Step::BeginCalls);
+    run.begin_calls(Duration::ZERO);
     assert!(matches!(run.next_step(), Step::CallModel(_)));
     let last = run.conversation().messages().last().unwrap().clone();
     let Message::Tool { results } = &*last else {

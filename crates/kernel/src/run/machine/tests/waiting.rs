@@ -3,7 +3,6 @@
 use super::*;
 use crate::run::{
     ModelFailure, Stage,
-    event::ApprovalDecision,
     outcome::{RecoveredFrom, Status},
 };
 
@@ -13,27 +12,6 @@ fn transient(message: &str) -> ModelFailure {
         stage: Stage::Request,
         retry_after: None,
     }
-}
-
-#[test]
-fn the_wall_clock_stands_while_an_approval_is_pending() {
-    let mut script = Script::begin(assignment());
-    script.replies(vec![call("a", "shell", "{}"), call("b", "shell", "{}")]);
-    let (a, b) = (ToolCallId::new("a"), ToolCallId::new("b"));
-    script.passes(50_000);
-    script.does(|run, now| run.approval_requested(&a, json!({"command": "make"}), now));
-    assert_eq!(script.run.deadline(), None);
-    script.passes(500_000);
-    assert_eq!(script.does(Run::clock), []);
-    let decision = ApprovalDecision::ApprovedOnce;
-    script.does(|run, now| run.approval_resolved(&a, decision, None, now));
-    assert_eq!(script.run.deadline(), Some(Duration::from_mins(10)));
-    script.does(|run, now| run.approval_requested(&b, json!({}), now));
-    script.passes(100_000).returns("a", "made").returns("b", "no decision was needed");
-    assert_eq!(script.offered().len(), 4);
-    assert_eq!(script.run.deadline(), Some(Duration::from_secs(700)));
-    script.replies(vec![complete("c", "x")]);
-    assert_eq!(script.outcome().duration_ms, 650_000);
 }
 
 #[test]
@@ -53,7 +31,7 @@ fn cancellation_answers_for_calls_that_are_under_way() {
     let mut script = Script::begin(assignment());
     script.replies(vec![read("a", "x"), call("b", "shell", "{}"), read("c", "x")]);
     script.returns("a", "text");
-    script.does(|run, now| run.tool_started(&ToolCallId::new("b"), now));
+    script.does(|run, now| run.begin_call(&ToolCallId::new("b"), now));
     script.does(Run::cancelled);
     assert_eq!(
         script.results(),
@@ -144,9 +122,9 @@ fn a_call_is_begun_once_and_its_time_is_taken() {
     script.replies(vec![read("a", "x")]);
     let id = ToolCallId::new("a");
     script.passes(100);
-    assert_eq!(script.does(|run, now| run.tool_started(&id, now)).len(), 1);
-    assert_eq!(script.does(|run, now| run.tool_started(&id, now)), []);
-    assert!(script.pending()[0].started);
+    assert_eq!(script.does(|run, now| run.begin_call(&id, now)).len(), 1);
+    assert_eq!(script.does(|run, now| run.begin_call(&id, now)), []);
+    assert_eq!(script.under_way(), ["a"]);
     script.passes(42).returns("a", "text");
     let durations: Vec<_> = script
         .events()
@@ -178,7 +156,7 @@ fn what_was_counted_of_a_lost_answer_counts_for_budgets() {
         stage: Stage::Stream,
         retry_after: None,
     };
-    let limited: [fn(&mut RunConfig); 2] =
+    let limited: [fn(&mut RunLimits); 2] =
         [|limits| limits.max_cost_usd = Some(0.6), |limits| limits.max_tokens = Some(600)];
     for limit in limited {
         let mut script = Script::begin(with_limits(limit));

@@ -7,8 +7,8 @@
 use attache_kernel::{
     model::catalogue::Thinking,
     run::{
-        assignment::ToolSpec,
         message::{AssistantPart, Image, Message, ToolResult, UserPart},
+        tool_spec::ToolSpec,
     },
 };
 use serde::Serialize;

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use attache_kernel::run::{
-    assignment::ToolSpec,
     message::{AssistantPart, Image, Message, ToolCall, UserPart},
+    tool_spec::ToolSpec,
 };
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -6,8 +6,8 @@
 use attache_kernel::{
     model::catalogue::Thinking,
     run::{
-        assignment::ToolSpec,
         message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
+        tool_spec::ToolSpec,
     },
 };
 use serde::Serialize;

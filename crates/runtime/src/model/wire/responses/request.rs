@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use attache_kernel::{
     model::catalogue::Thinking,
     run::{
-        assignment::ToolSpec,
         message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
+        tool_spec::ToolSpec,
     },
 };
 use serde::Serialize;

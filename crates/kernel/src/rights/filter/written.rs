@@ -1,0 +1,119 @@
+//! Rights as a transcript's header holds them: each tool with its rules as they were written.
+//!
+//! Reading fails closed. A rule that cannot be read back allows nothing, a denial that cannot be read
+//! back takes the whole tool away, and so does everything else that is not understood.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap as _};
+use serde_json::{Map, Value};
+
+use super::tool_set::{Constraint, ToolSet, is_complete_task};
+use crate::rights::{rule::ToolRule, tool_name::ToolName};
+
+const ONLY: &str = "only";
+const NEVER: &str = "never";
+
+impl Serialize for ToolSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.grants.len()))?;
+        for (tool, constraints) in &self.grants {
+            let constraints: Vec<_> = constraints.iter().map(written).collect();
+            map.serialize_entry(&tool.to_string(), &constraints)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Value::Object(tools) = Value::deserialize(deserializer)? else {
+            return Ok(Self::default());
+        };
+        let grants = tools.iter().filter_map(|(name, constraints)| {
+            let Ok(tool) = name.parse::<ToolName>();
+            let constraints = constraints.as_array()?;
+            let read = constraints.iter().map(|constraint| read(constraint, &tool));
+            let constraints = read.collect::<Option<Vec<_>>>()?;
+            // A name that means another tool now grants neither.
+            let is_same = tool.to_string() == *name && !is_complete_task(&tool);
+            is_same.then_some((tool, constraints))
+        });
+        Ok(Self { grants: grants.collect() })
+    }
+}
+
+fn written(constraint: &Constraint) -> Value {
+    let (kind, rules) = match constraint {
+        Constraint::Only(rules) => {
+            (ONLY, rules.iter().map(|rule| Value::String(rule.to_string())).collect())
+        }
+        Constraint::Never(rule) => (NEVER, Value::String(rule.to_string())),
+    };
+    Value::Object(Map::from_iter([(kind.to_owned(), rules)]))
+}
+
+/// The restriction; none if it cannot be told what is restricted.
+fn read(constraint: &Value, tool: &ToolName) -> Option<Constraint> {
+    let constraint = constraint.as_object().filter(|constraint| constraint.len() == 1)?;
+    if let Some(rules) = constraint.get(ONLY) {
+        let rules = rules.as_array()?.iter().filter_map(Value::as_str);
+        let rules = rules.filter_map(|rule| ToolRule::parse(rule).ok());
+        return Some(Constraint::Only(rules.filter(|rule| rule.tools().covers(tool)).collect()));
+    }
+    let rule = ToolRule::parse_denial(constraint.get(NEVER)?.as_str()?).ok()?;
+    rule.denial_reaches(tool).then_some(Constraint::Never(rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::rights::tool_name::BuiltinTool;
+
+    fn rights(written: Value) -> ToolSet {
+        serde_json::from_value(written).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_read_back_is_not_granted() {
+        let read: ToolName = BuiltinTool::ReadFile.into();
+        for written in [
+            json!(null),
+            json!("all"),
+            json!([]),
+            json!({"Read": []}),
+            json!({"read_file": null}),
+            json!({"read_file": "all"}),
+            json!({"read_file": [{}]}),
+            json!({"read_file": [{"only": "Read(src/**)"}]}),
+            json!({"read_file": [{"never": ["Read(.env)"]}]}),
+            json!({"read_file": [{"never": "Read(.env"}]}),
+            json!({"read_file": [{"never": "Bash(git *)"}]}),
+            json!({"read_file": [{"only": ["Read"], "unless": "Sunday"}]}),
+            json!({"read_file": [{"unless": "Sunday"}]}),
+            json!({"complete_task": []}),
+        ] {
+            assert_eq!(rights(written.clone()), ToolSet::default(), "{written}");
+        }
+        for written in [json!(["Read(src/**"]), json!([]), json!([7]), json!(["Bash"])] {
+            let rights = rights(json!({"read_file": [{"only": written}]}));
+            let passed = rights.check(&read, &json!({"path": "src/a.rs"}));
+            assert!(passed.is_err(), "{written}");
+        }
+    }
+
+    #[test]
+    fn rules_are_kept_as_they_were_written() {
+        let written = json!({
+            "grep_files": [{"never": "Read(.env)"}],
+            "read_file": [{"only": ["Read(src/**)", "Read(docs/*.md)"]}, {"never": "Read(.env)"}],
+            "mcp__docs__find": [],
+            "deploy": [],
+        });
+        let rights = rights(written.clone());
+        assert_eq!(serde_json::to_value(&rights).unwrap(), written);
+        let read: ToolName = BuiltinTool::ReadFile.into();
+        assert!(rights.check(&read, &json!({"path": "src/a.rs"})).is_ok());
+        assert!(rights.check(&read, &json!({"path": "b.rs"})).is_err());
+    }
+}

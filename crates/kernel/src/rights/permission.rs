@@ -1,0 +1,46 @@
+//! Permission: what a guard says about one call, in the moment the call is to begin.
+//!
+//! A guard is asked again before every call, also after a takeover, after a resume and after an
+//! approval. A refusal always wins over an approval that was given earlier.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{filter::ToolSet, tool_name::ToolName};
+
+/// What a guard says about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Permission {
+    /// The call may begin.
+    Allow,
+    /// Somebody must approve the call first.
+    Ask {
+        /// Why it needs approval.
+        reason: String,
+    },
+    /// The call may not begin.
+    Deny {
+        /// Why not, in words for the model.
+        reason: String,
+    },
+}
+
+/// Judges a call in the moment it is to begin.
+pub trait CallGuard {
+    /// Says whether the tool may be called with these arguments now.
+    fn check(&self, tool: &ToolName, arguments: &Value) -> Permission;
+}
+
+/// A [`CallGuard`] that can be shared.
+pub type SharedGuard = Arc<dyn CallGuard + Send + Sync>;
+
+/// Rights alone never ask: a call is within them or it is not.
+impl CallGuard for ToolSet {
+    fn check(&self, tool: &ToolName, arguments: &Value) -> Permission {
+        match Self::check(self, tool, arguments) {
+            Ok(()) => Permission::Allow,
+            Err(refusal) => Permission::Deny { reason: refusal.to_string() },
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Beginning calls: each is judged in the moment it is to go to its tool.
+//!
+//! A call that is allowed begins, one that is refused is answered with the reason, and one that needs
+//! approval is asked about before it counts as begun. A refusal wins over an approval.
+
+use std::time::Duration;
+
+use super::{
+    Hands, Run,
+    calls::{Approval, OpenCall},
+    decide::answered,
+    milliseconds, prose,
+};
+use crate::{
+    id::{QuestionId, ToolCallId},
+    rights::permission::Permission,
+    run::{
+        event::{ApprovalDecision, Event},
+        message::ToolCall,
+        tool_spec::{Concurrency, Repeatability},
+    },
+};
+
+impl Run {
+    /// Lets the next calls begin: all parallel calls up to the first exclusive one, or that one alone.
+    ///
+    /// While any of them has begun, nobody is asked: questions come one at a time, in the order of the
+    /// calls, once those that need none have returned. Calls that were approved begin when no question
+    /// is left.
+    pub fn begin_calls(&mut self, now: Duration) -> Vec<Event> {
+        let mut events = Vec::new();
+        let group = self.next_group();
+        let is_approved = |run: &Self, id: &ToolCallId| {
+            run.state.open_call(id).is_some_and(|call| call.approval == Approval::Given)
+        };
+        let (approved, others): (Vec<_>, Vec<_>) =
+            group.into_iter().partition(|id| is_approved(self, id));
+        let mut asking = Vec::new();
+        for id in others {
+            match self.judged(&id, now) {
+                Some(Event::ApprovalRequested { .. }) => asking.push(id),
+                Some(event) => events.extend(self.happened(event, now)),
+                None => {}
+            }
+        }
+        if self.state.calls.open().any(|(_, call)| call.is_under_way()) {
+            return events;
+        }
+        match asking.first() {
+            Some(id) => events.extend(self.begin_call(id, now)),
+            None => {
+                for id in approved {
+                    events.extend(self.begin_call(&id, now));
+                }
+            }
+        }
+        events
+    }
+
+    /// Judges one call and lets it begin, answers it with the refusal, or asks about it. A call that
+    /// has begun, is being asked about or was answered makes no event.
+    pub fn begin_call(&mut self, id: &ToolCallId, now: Duration) -> Vec<Event> {
+        let waits = |call: &&OpenCall| call.started_ms.is_none() && !call.is_asked();
+        if self.executable(id).filter(waits).is_none() {
+            return Vec::new();
+        }
+        match self.judged(id, now) {
+            Some(event) => self.happened(event, now),
+            None => Vec::new(),
+        }
+    }
+
+    /// Somebody answered a question. An approved call is judged once more when it begins; a refused one
+    /// is answered with the words; an abort cancels the run.
+    pub fn approval_answered(
+        &mut self,
+        request_id: &QuestionId,
+        decision: ApprovalDecision,
+        words: Option<String>,
+        now: Duration,
+    ) -> Vec<Event> {
+        let asked = self.state.calls.open().find(|(_, call)| match &call.approval {
+            Approval::Asked { request_id: asked, .. } => asked == request_id,
+            Approval::NotAsked | Approval::Given | Approval::Refused { .. } => false,
+        });
+        let Some(call_id) = asked.map(|(_, call)| call.id.clone()) else {
+            return Vec::new();
+        };
+        let request_id = request_id.clone();
+        let event = Event::ApprovalResolved { request_id, call_id, decision, reason: words };
+        self.happened(event, now)
+    }
+
+    /// Takes over a run that was rebuilt from its transcript, and goes on in its place: what had been
+    /// decided but not written is decided again, a call that may have taken effect is answered with
+    /// that instead of being made again, and every other call that had begun is judged again. A
+    /// question that was open is asked again unless the call is refused now. The clock goes on from
+    /// [`Run::last_moment`].
+    pub fn taken_over(&mut self, now: Duration) -> Vec<Event> {
+        let mut events = self.settle(now);
+        self.hands = Hands::Driven;
+        let open = self.state.calls.open();
+        let ids: Vec<_> = open
+            .filter(|(_, call)| call.is_under_way() || call.is_asked())
+            .map(|(_, call)| call.id.clone())
+            .collect();
+        for id in ids {
+            if let Some(event) = self.judged_again(&id, now) {
+                events.extend(self.happened(event, now));
+            }
+        }
+        events
+    }
+
+    fn judged_again(&self, id: &ToolCallId, now: Duration) -> Option<Event> {
+        let call = self.executable(id)?;
+        if call.is_under_way() && self.repeatability(call) == Repeatability::Once {
+            let text = prose::OUTCOME_UNKNOWN.to_owned();
+            return Some(answered(call, text, true, milliseconds(now)));
+        }
+        match self.judged(id, now)? {
+            Event::ToolStarted { .. } => None,
+            Event::ApprovalRequested { .. } if call.is_asked() => None,
+            event => Some(event),
+        }
+    }
+
+    /// The next calls that may run together and have not begun.
+    fn next_group(&self) -> Vec<ToolCallId> {
+        let open = || self.state.calls.open().filter_map(|(_, call)| Some((call, call.tool()?)));
+        let is_parallel = |tool| self.assignment.concurrency(tool) == Concurrency::Parallel;
+        let parallel = open().take_while(|(_, tool)| is_parallel(tool)).count();
+        let group = open().take(parallel.max(1)).map(|(call, _)| call);
+        let waiting = group.filter(|call| call.started_ms.is_none() && !call.is_asked());
+        waiting.map(|call| call.id.clone()).collect()
+    }
+
+    /// What becomes of a call that is to begin now.
+    fn judged(&self, id: &ToolCallId, now: Duration) -> Option<Event> {
+        let call = self.executable(id)?;
+        let tool_name = call.tool_name();
+        let arguments = self.made(id)?.arguments().ok()?;
+        let permission = self.judge.permission(call.tool()?, arguments);
+        let event = match (permission, &call.approval) {
+            (Permission::Deny { reason }, _) => {
+                let text = prose::refused_call(&reason);
+                answered(call, text, true, milliseconds(now))
+            }
+            (Permission::Allow, _) | (Permission::Ask { .. }, Approval::Given) => {
+                Event::ToolStarted { call_id: id.clone(), tool_name }
+            }
+            (Permission::Ask { reason }, _) => Event::ApprovalRequested {
+                request_id: self.next_question_id(),
+                call_id: id.clone(),
+                tool_name,
+                reason,
+                preview: None,
+            },
+        };
+        Some(event)
+    }
+
+    fn next_question_id(&self) -> QuestionId {
+        let number = self.state.questions.saturating_add(1);
+        QuestionId::new(format!("{}/{number}", self.assignment.agent_id))
+    }
+
+    /// A call of the last reply, as the model made it.
+    fn made(&self, id: &ToolCallId) -> Option<&ToolCall> {
+        self.open_calls().find(|(_, open)| open.id == *id).map(|(call, _)| call)
+    }
+
+    pub(super) fn executable(&self, id: &ToolCallId) -> Option<&OpenCall> {
+        self.state.open_call(id).filter(|call| call.tool().is_some())
+    }
+}

@@ -1,0 +1,104 @@
+//! Approvals: who is asked whether a call may begin, and what was approved for the session.
+//!
+//! A question is always decided: without anybody to ask it is refused at once, never awaited.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+pub use attache_kernel::run::Question;
+use attache_kernel::{rights::tool_name::ToolName, run::event::ApprovalDecision};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// Somebody who can be asked whether a call may begin.
+pub trait Approver: fmt::Debug + Send + Sync {
+    /// Asks. Once the token is cancelled nobody waits for the answer any more, and the future is
+    /// dropped.
+    fn ask(&self, question: Question, cancel: CancellationToken) -> Answering<'_>;
+}
+
+/// A question under way.
+pub type Answering<'a> = Pin<Box<dyn Future<Output = ApprovalAnswer> + Send + 'a>>;
+
+/// What somebody says to a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApprovalAnswer {
+    /// Yes, this once.
+    Once,
+    /// Yes, and the same call again in this session.
+    Session,
+    /// No; the agent is told and goes on.
+    No {
+        /// What the agent is told; empty for nothing but the refusal.
+        words: String,
+    },
+    /// No, and the run ends.
+    Abort,
+}
+
+/// Refuses every question, because nobody is there to ask.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DenyAll;
+
+impl Approver for DenyAll {
+    fn ask(&self, _question: Question, _cancel: CancellationToken) -> Answering<'_> {
+        let words = "nobody is there to ask".to_owned();
+        Box::pin(std::future::ready(ApprovalAnswer::No { words }))
+    }
+}
+
+/// Who is asked, and what was approved for the session. Clones share both.
+#[derive(Debug, Clone)]
+pub struct Approvals {
+    approver: Arc<dyn Approver>,
+    approved: Arc<Mutex<Vec<ApprovedCall>>>,
+}
+
+/// A call that was approved for the session: the same tool with the same arguments.
+#[derive(Debug, PartialEq)]
+struct ApprovedCall {
+    tool: ToolName,
+    arguments: Value,
+}
+
+/// A decision, and the words that came with it.
+pub(crate) type Decided = (ApprovalDecision, Option<String>);
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self::new(Arc::new(DenyAll))
+    }
+}
+
+impl Approvals {
+    /// A session's approvals, in which nothing is approved yet.
+    pub fn new(approver: Arc<dyn Approver>) -> Self {
+        Self { approver, approved: Arc::default() }
+    }
+
+    /// Decides a question: by what was approved for the session, or by asking.
+    pub(crate) async fn decide(&self, question: Question, cancel: CancellationToken) -> Decided {
+        let call =
+            ApprovedCall { tool: question.tool.clone(), arguments: question.arguments.clone() };
+        if self.lock().contains(&call) {
+            let words = "approved earlier in this session".to_owned();
+            return (ApprovalDecision::ApprovedForSession, Some(words));
+        }
+        match self.approver.ask(question, cancel).await {
+            ApprovalAnswer::Once => (ApprovalDecision::ApprovedOnce, None),
+            ApprovalAnswer::Session => {
+                self.lock().push(call);
+                (ApprovalDecision::ApprovedForSession, None)
+            }
+            ApprovalAnswer::No { words } => (ApprovalDecision::Denied, Some(words)),
+            ApprovalAnswer::Abort => (ApprovalDecision::Aborted, None),
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<ApprovedCall>> {
+        self.approved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
