@@ -2,7 +2,7 @@
 
 use attache_runtime::{
     credentials::Credentials,
-    transcripts::{Durability, Options, Secrets, TranscriptError, TranscriptStore},
+    store::{Durability, FileStore, Options, Secrets, StoreError},
 };
 use secrecy::ExposeSecret as _;
 
@@ -16,13 +16,13 @@ use crate::{
 const TELLING: [&str; 6] = ["auth", "key", "token", "secret", "password", "cookie"];
 
 /// The store below the program's home.
-pub(crate) fn store(setup: &Setup) -> TranscriptStore {
+pub(crate) fn store(setup: &Setup) -> FileStore {
     let durability = match setup.settings.durability {
         settings::Durability::Process => Durability::Process,
         settings::Durability::Machine => Durability::Machine,
     };
     let options = Options { durability, secrets: Secrets::new(secrets(setup)) };
-    TranscriptStore::new(setup.attache_home.join("sessions"), options)
+    FileStore::new(setup.attache_home.join("sessions"), options)
 }
 
 /// The keys of every provider there is, and those that are kept, whether they are used or not.
@@ -54,15 +54,16 @@ fn secrets(setup: &Setup) -> Vec<String> {
 }
 
 /// What is said when a transcript cannot be used.
-pub(crate) fn failure(error: &TranscriptError) -> Failure {
+pub(crate) fn failure(error: &StoreError) -> Failure {
     let message = error.to_string();
     let failure = match error {
-        TranscriptError::Unknown { .. }
-        | TranscriptError::Ambiguous { .. }
-        | TranscriptError::InvalidId { .. }
-        | TranscriptError::Running { .. }
-        | TranscriptError::NoHeader { .. }
-        | TranscriptError::NewerFormat { .. } => Failure::usage(message),
+        StoreError::Unknown { .. }
+        | StoreError::Ambiguous { .. }
+        | StoreError::InvalidId { .. }
+        | StoreError::OwnedElsewhere { .. }
+        | StoreError::BeingResumed { .. }
+        | StoreError::NoHeader { .. }
+        | StoreError::NewerFormat { .. } => Failure::usage(message),
         _ => Failure::unsuccessful(message),
     };
     let failure = failure.hint(error.hint());
@@ -73,7 +74,7 @@ pub(crate) fn failure(error: &TranscriptError) -> Failure {
 }
 
 /// `last` is the newest run there is.
-pub(crate) fn resolve(id: &str, store: &TranscriptStore) -> Result<String, Failure> {
+pub(crate) fn resolve(id: &str, store: &FileStore) -> Result<String, Failure> {
     if id != "last" {
         return Ok(id.to_owned());
     }

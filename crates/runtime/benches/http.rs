@@ -40,8 +40,8 @@ use attache_runtime::{
         wire::{Traits, WireApi},
     },
     runtime::{Runtime, Start, new_run_id},
+    store::{FileStore, Options},
     tool::catalogue::builtin_tools,
-    transcripts::{Options, TranscriptStore},
 };
 use attache_testkit::assignment::assignment_of;
 use tempfile::TempDir;
@@ -203,11 +203,13 @@ impl World {
 
     /// So many runs at once, to their goals.
     async fn runs(&self, count: usize) {
-        let store = TranscriptStore::new(self.folder.path().join("sessions"), Options::default());
-        let runtime = Runtime::new(store, Patience::default());
+        let store = FileStore::new(self.folder.path().join("sessions"), Options::default());
+        let runtime = Runtime::new(Arc::new(store), Patience::default());
         let root = self.folder.path().join("project");
-        let start = |client| runtime.start(self.start(client, &root)).unwrap();
-        let running: Vec<_> = (0..count).map(start).collect();
+        let mut running = Vec::new();
+        for client in 0..count {
+            running.push(runtime.start(self.start(client, &root)).await.unwrap());
+        }
         for handle in running {
             assert_eq!(handle.result().await.unwrap().status, Status::Goal);
         }

@@ -8,8 +8,6 @@ use std::{
     error::Error,
     fs::File,
     io::Write as _,
-    sync::mpsc,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -21,7 +19,9 @@ use attache_kernel::{
         transcript::{Entry, Header, Line},
     },
 };
-use attache_runtime::transcripts::{Durability, Journal, Options, Secrets, TranscriptStore};
+use attache_runtime::store::{
+    Durability, FileStore, JournalWriter, Options, Secrets, files::FileWriter,
+};
 
 const GOLDEN: &str = include_str!("../../kernel/tests/it/golden/transcript.jsonl");
 const TURNS: usize = 2_000;
@@ -43,9 +43,9 @@ struct Mode {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sync {
     Never,
-    /// At each turn's end, by another thread.
+    /// After each turn's end, on another thread.
     Beside,
-    /// The store waits by itself.
+    /// At each turn's end, and waited for.
     Waited,
 }
 
@@ -103,7 +103,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let folder = scratch.path().join(format!("{index}-{round}"));
             let secrets = (0..mode.secrets).map(|n| format!("sk-{n:032}"));
             let options = Options { durability: mode.durability, secrets: Secrets::new(secrets) };
-            let journal = TranscriptStore::new(folder, options).create(&header)?;
+            let journal = FileStore::new(folder, options).create(&header)?;
             write(journal, mode.sync, turns, &turn)
         })?;
         row(mode.name, took, turns * turn.len(), Some(per_event));
@@ -157,36 +157,26 @@ fn written(entry: &Entry) -> Result<usize, serde_json::Error> {
 }
 
 fn write(
-    mut journal: Journal,
+    mut journal: FileWriter,
     sync: Sync,
     turns: usize,
     turn: &[Entry],
 ) -> Result<Duration, Box<dyn Error>> {
-    let (turn_over, turns_over) = mpsc::channel::<()>();
-    let syncer = journal.syncer();
-    let beside = thread::spawn(move || {
-        while turns_over.recv().is_ok() {
-            // Whatever has been asked for meanwhile is done by the same call.
-            let waiting = turns_over.try_iter().count();
-            if syncer.sync().is_err() {
-                return waiting;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let started = Instant::now();
+        for _ in 0..turns {
+            for entry in turn {
+                match sync {
+                    Sync::Never => journal.write(entry)?,
+                    Sync::Beside | Sync::Waited => {
+                        journal.append(std::slice::from_ref(entry)).await?;
+                    }
+                }
             }
         }
-        0
-    });
-    let started = Instant::now();
-    for _ in 0..turns {
-        for entry in turn {
-            journal.append(entry)?;
-        }
-        if sync == Sync::Beside {
-            turn_over.send(())?;
-        }
-    }
-    let took = started.elapsed();
-    drop(turn_over);
-    beside.join().map_err(|_| "the thread that syncs failed")?;
-    Ok(took)
+        Ok(started.elapsed())
+    })
 }
 
 /// The bare cost of handing the same bytes to the system, line by line.

@@ -34,11 +34,10 @@ use attache_runtime::{
     artifacts::Artifacts,
     events::EventLog,
     executor::{Execution, Patience, drive},
-    journal::{Appending, DiskQueue, Journal, LocalJournal},
     model::{Chunks, Model, ModelCall, ModelFuture},
+    store::{FileStore, JournalWriter, Options, StoreFuture},
     tasks::Links,
     tool::{FileGuard, Tool, ToolContext, ToolFuture, ToolOutput},
-    transcripts::{Options, TranscriptStore},
     workspace::Workspace,
 };
 use attache_testkit::assignment::assignment_of;
@@ -95,13 +94,13 @@ impl Tool for Kilobyte {
 #[derive(Debug)]
 struct Nowhere;
 
-impl Journal for Nowhere {
-    fn append<'a>(&'a mut self, _entries: &'a [Entry]) -> Appending<'a> {
+impl JournalWriter for Nowhere {
+    fn append<'a>(&'a mut self, _entries: &'a [Entry]) -> StoreFuture<'a, ()> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn turn_ended(&mut self) -> Appending<'_> {
-        Box::pin(std::future::ready(Ok(())))
+    fn location(&self) -> String {
+        "nowhere".to_owned()
     }
 }
 
@@ -140,10 +139,9 @@ impl World {
         let name: ToolName = BuiltinTool::ReadFile.into();
         let guard = Arc::new(ToolSet::of_host([name.clone()]));
         let (run, opening) = Run::new(RunRequest { assignment, fork: None, guard }).unwrap();
-        let journal: Box<dyn Journal> = if on_disk {
-            let store =
-                TranscriptStore::new(self.folder.path().join("sessions"), Options::default());
-            Box::new(LocalJournal::new(store.create(&header).unwrap(), DiskQueue::default()))
+        let journal: Box<dyn JournalWriter> = if on_disk {
+            let store = FileStore::new(self.folder.path().join("sessions"), Options::default());
+            Box::new(store.create(&header).unwrap())
         } else {
             Box::new(Nowhere)
         };

@@ -11,8 +11,8 @@ use std::{
 };
 
 use crate::{
+    store::Secrets,
     tool::{ToolOutput, wording::count},
-    transcripts::Secrets,
     workspace::{reason, shown},
 };
 

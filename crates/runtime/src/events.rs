@@ -13,13 +13,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use attache_kernel::run::{assignment::Assignment, event::observed::RunEvent};
+use attache_kernel::run::{assignment::Assignment, event::observed::RunEvent, transcript::Header};
 use tokio::sync::Notify;
 
 use self::past::Past;
-pub(crate) use self::past::TranscriptLines;
-pub use self::past::{History, Lines};
-use crate::transcripts::Secrets;
+use crate::store::{Secrets, Store};
 
 /// The number of events a reader can leave unread before it is caught up from the journal.
 const MOST_WAITING: usize = 1024;
@@ -36,7 +34,8 @@ struct Shared {
     secrets: Secrets,
     /// What the run's assignment is to readers: the same, without secrets.
     run: OnceLock<Arc<Assignment>>,
-    history: Option<Arc<dyn History>>,
+    /// Where the journal can be read, and its header.
+    journal: Option<(Arc<dyn Store>, Header)>,
 }
 
 #[derive(Debug, Default)]
@@ -79,9 +78,12 @@ enum Waiting {
 }
 
 impl EventLog {
-    /// A log whose readers see none of these secrets and are caught up from that history.
-    pub fn new(secrets: Secrets, history: Option<Arc<dyn History>>) -> Self {
-        Self { shared: Arc::new(Shared { secrets, history, ..Shared::default() }) }
+    /// The log of a run with that header. Its readers see none of the store's secrets, and are caught
+    /// up from the store.
+    pub fn of(store: Arc<dyn Store>, header: Header) -> Self {
+        let secrets = store.secrets().clone();
+        let journal = Some((store, header));
+        Self { shared: Arc::new(Shared { secrets, journal, ..Shared::default() }) }
     }
 
     /// The events from that number on; those in the journal first.
@@ -202,7 +204,7 @@ impl Shared {
         let Some(reader) = state.readers.iter_mut().find(|reader| reader.id == id) else {
             return Waiting::Closed;
         };
-        if next_seq <= reader.in_journal && self.history.is_some() {
+        if next_seq <= reader.in_journal && self.journal.is_some() {
             return Waiting::InJournal(reader.in_journal);
         }
         match (reader.waiting.is_empty(), is_closed) {
@@ -259,15 +261,9 @@ impl Events {
     async fn catch_up(&mut self, last: u64) -> Option<()> {
         let mut past = match self.past.take() {
             Some(past) => past,
-            None => Past::new(self.shared.history.clone()?),
+            None => Past::new(self.shared.journal.as_ref()?)?,
         };
-        let from = self.next_seq;
-        let read = tokio::task::spawn_blocking(move || {
-            let events = past.read(from, last);
-            (past, events)
-        });
-        let (past, events) = read.await.ok()?;
-        let events = events.ok()?;
+        let events = past.read(self.next_seq, last).await?;
         if events.is_empty() {
             // What the journal does not hold cannot be shown; go on with what comes.
             self.next_seq = last + 1;

@@ -21,8 +21,8 @@ use self::recorder::Recorder;
 use crate::{
     approvals::Approvals,
     events::EventLog,
-    journal::{Journal, JournalError},
     model::Model,
+    store::{JournalWriter, StoreError},
     tasks::{Letter, Letters, Links, Slot},
     tool::{Tool, ToolContext},
 };
@@ -45,7 +45,7 @@ pub struct Execution {
     /// Who is asked whether a call may begin.
     pub approvals: Approvals,
     /// Where its entries lie.
-    pub journal: Box<dyn Journal>,
+    pub journal: Box<dyn JournalWriter>,
     /// Who reads its events.
     pub events: EventLog,
     /// What connects it to other runs.
@@ -77,7 +77,7 @@ pub struct Broken {
     pub run: Box<Run>,
     /// What is wrong with its journal.
     #[source]
-    pub error: JournalError,
+    pub error: StoreError,
 }
 
 /// Drives a run to its end.
@@ -140,7 +140,7 @@ enum Interruption {
 }
 
 impl Driver {
-    async fn drive(&mut self, opening: Vec<Event>) -> Result<Outcome, JournalError> {
+    async fn drive(&mut self, opening: Vec<Event>) -> Result<Outcome, StoreError> {
         let now = self.now();
         self.recorder.record(&self.run, opening, now).await?;
         loop {
@@ -161,7 +161,7 @@ impl Driver {
     }
 
     /// Waits for a slot, and begins.
-    async fn begin(&mut self) -> Result<(), JournalError> {
+    async fn begin(&mut self) -> Result<(), StoreError> {
         if self.slot.is_none()
             && let Some(slots) = self.links.slots.clone()
         {
@@ -190,7 +190,7 @@ impl Driver {
     }
 
     /// Tells the agent what was left for it.
-    async fn read_letters(&mut self) -> Result<(), JournalError> {
+    async fn read_letters(&mut self) -> Result<(), StoreError> {
         while let Some(Ok(letter)) = self.links.letters.as_mut().map(Letters::try_recv) {
             let Letter::Message(text) = letter;
             self.feed(|run, now| run.announce(&text, now)).await?;
@@ -212,7 +212,7 @@ impl Driver {
     async fn feed(
         &mut self,
         happen: impl FnOnce(&mut Run, Duration) -> Vec<Event>,
-    ) -> Result<(), JournalError> {
+    ) -> Result<(), StoreError> {
         let now = self.now();
         let mut events = happen(&mut self.run, now);
         if self.links.budget.use_up(&events) {
@@ -240,7 +240,7 @@ impl Driver {
         }
     }
 
-    async fn interrupted(&mut self, interruption: Interruption) -> Result<(), JournalError> {
+    async fn interrupted(&mut self, interruption: Interruption) -> Result<(), StoreError> {
         match interruption {
             Interruption::TimeUp => self.feed(Run::clock).await,
             Interruption::Cancelled => self.feed(Run::cancelled).await,

@@ -16,12 +16,12 @@ pub mod executor;
 pub mod tasks;
 
 pub mod events;
-pub mod journal;
-pub mod transcripts;
+pub mod store;
 
 pub mod model;
 
 pub mod approvals;
 pub mod artifacts;
+mod remedy;
 pub mod tool;
 pub mod workspace;

@@ -36,13 +36,12 @@ use uuid::Uuid;
 use crate::{
     approvals::Approvals,
     artifacts::Artifacts,
-    events::{EventLog, TranscriptLines},
+    events::EventLog,
     executor::{Broken, Execution, Patience, drive},
-    journal::{DiskQueue, LocalJournal},
     model::Model,
+    store::{ResumeClaim, Secrets, Store, StoreError},
     tasks::{Links, LiveRun, RunHandle, Slots, TreeBudget, letterbox},
     tool::{FileGuard, Tool, ToolContext, catalogue::builtin_tools},
-    transcripts::{Secrets, TranscriptError, TranscriptStore},
     workspace::{Workspace, WorkspaceError},
 };
 
@@ -55,9 +54,8 @@ pub struct Runtime {
 #[derive(Debug)]
 struct Shared {
     tools: BTreeMap<ToolName, Arc<dyn Tool>>,
-    transcripts: TranscriptStore,
+    store: Arc<dyn Store>,
     patience: Patience,
-    disk: DiskQueue,
     slots: Slots,
     runs: Mutex<BTreeMap<RunId, Owned>>,
 }
@@ -148,22 +146,21 @@ pub enum StartError {
     /// The working directory cannot be used.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// The transcript cannot be made or read.
+    /// The run cannot be written down, or an earlier one not be read.
     #[error(transparent)]
-    Transcript(#[from] TranscriptError),
+    Store(#[from] StoreError),
 }
 
 impl Runtime {
     /// A runtime with the built-in tools.
-    pub fn new(transcripts: TranscriptStore, patience: Patience) -> Self {
+    pub fn new(store: Arc<dyn Store>, patience: Patience) -> Self {
         let tools = builtin_tools();
         let tools = tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
         Self {
             shared: Arc::new(Shared {
                 tools,
-                transcripts,
+                store,
                 patience,
-                disk: DiskQueue::default(),
                 slots: Slots::new(u32::MAX),
                 runs: Mutex::default(),
             }),
@@ -179,15 +176,15 @@ impl Runtime {
         self
     }
 
-    /// The transcripts.
-    pub fn transcripts(&self) -> &TranscriptStore {
-        &self.shared.transcripts
+    /// Where its runs are written down.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
     }
 
     /// Waits until everything that was written is on the disk: the last thing to do before the process
     /// ends.
     pub async fn settled(&self) {
-        self.shared.disk.emptied().await;
+        self.shared.store.settled().await;
     }
 
     /// The runs under way.
@@ -201,10 +198,13 @@ impl Runtime {
     }
 
     /// Starts a run. It goes on by itself; the handle tells of it.
-    pub fn start(&self, mut start: Start) -> Result<RunHandle, StartError> {
+    pub async fn start(&self, mut start: Start) -> Result<RunHandle, StartError> {
         let shared = &self.shared;
+        let mut claim = None;
         if let Past::Earlier(earlier) = &start.past {
-            start.further_roots.extend(shared.earlier_artifacts(earlier)?);
+            let by = &start.assignment.agent_id;
+            claim = Some(shared.store.claim_resume(earlier.assignment(), by).await?);
+            start.further_roots.extend(shared.earlier_artifacts(earlier).await?);
         }
         shared.equip(&mut start.assignment, &start.rights);
         let guard: SharedGuard = Arc::new(start.rights.clone());
@@ -216,7 +216,7 @@ impl Runtime {
             }
             Past::Earlier(earlier) => earlier.resume(assignment, guard)?,
         };
-        shared.begin(run, opening, start)
+        shared.begin(run, opening, start, claim).await
     }
 }
 
@@ -226,16 +226,15 @@ impl Shared {
     }
 
     /// Where the artifacts of a run lie, and of those it went on from.
-    fn earlier_artifacts(&self, run: &Run) -> Result<Vec<PathBuf>, TranscriptError> {
+    async fn earlier_artifacts(&self, run: &Run) -> Result<Vec<PathBuf>, StoreError> {
         let mut folders = Vec::new();
         let mut assignment = run.assignment().clone();
         loop {
-            folders.push(self.transcripts.artifacts_of(&assignment)?);
+            folders.push(self.store.artifacts_dir(&assignment)?);
             let earlier = assignment.resumed_from.filter(|_| folders.len() < MOST_EARLIER_RUNS);
+            let Some(id) = earlier else { return Ok(folders) };
             // A run that was cleaned away has no artifacts either.
-            let Some(Ok(earlier)) = earlier.map(|id| self.transcripts.load(id.as_str())) else {
-                return Ok(folders);
-            };
+            let Ok(earlier) = self.store.read(id.as_str()).await else { return Ok(folders) };
             assignment = earlier.header.run;
         }
     }
@@ -255,22 +254,23 @@ impl Shared {
         }
     }
 
-    /// Writes the header and sets the run going.
-    fn begin(
+    /// Writes the header and sets the run going. The claim on an earlier run is held until the end.
+    async fn begin(
         self: &Arc<Self>,
         run: Run,
         opening: Vec<Event>,
         start: Start,
+        claim: Option<ResumeClaim>,
     ) -> Result<RunHandle, StartError> {
         let header = Header::new(format!("{:.3}", Timestamp::now()), run.assignment().clone());
-        let artifacts = self.transcripts.artifacts_dir(&header)?;
+        let artifacts = self.store.artifacts_dir(&header.run)?;
         let mut workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
         for root in start.further_roots {
             workspace = workspace.allowing(root);
         }
-        let journal = self.transcripts.create(&header)?;
-        let transcript = journal.path().to_path_buf();
-        let secrets = self.transcripts.secrets().clone();
+        let journal = self.store.create(&header).await?;
+        let transcript = journal.location();
+        let secrets = self.store.secrets().clone();
         let parent = start.parent.as_ref().map(|parent| parent.live());
         let cancel =
             parent.map_or_else(CancellationToken::new, |parent| parent.cancel.child_token());
@@ -284,10 +284,7 @@ impl Shared {
         let (inbox, letters) = letterbox();
         let live = Arc::new(LiveRun {
             run: Arc::new(run.assignment().clone()),
-            events: EventLog::new(
-                secrets.clone(),
-                Some(Arc::new(TranscriptLines::new(transcript.clone()))),
-            ),
+            events: EventLog::of(Arc::clone(&self.store), header),
             inbox,
             cancel: cancel.clone(),
             parent: parent.map(Arc::downgrade),
@@ -307,7 +304,7 @@ impl Shared {
                 artifacts: Arc::new(Artifacts::new(artifacts).masking(secrets.clone())),
                 files: FileGuard::new(Arc::new(start.rights)),
             },
-            journal: Box::new(LocalJournal::new(journal, self.disk.clone())),
+            journal,
             events: live.events.clone(),
             links: Links { letters: Some(letters), slots: Some(self.slots.clone()), budget },
             patience: Patience {
@@ -322,6 +319,7 @@ impl Shared {
         let mut runs = self.runs();
         let task = tokio::spawn(async move {
             let _closed = driven.events.closed_on_drop();
+            let _claim = claim;
             let result = masked(&secrets, carry_out(execution, &driven, transcript).await);
             let parent = driven.parent.as_ref().and_then(Weak::upgrade);
             if let Some(parent) = parent {
@@ -355,16 +353,17 @@ fn masked(secrets: &Secrets, mut result: RunResult) -> RunResult {
 }
 
 /// Drives a run to its end.
-async fn carry_out(execution: Execution, live: &LiveRun, transcript: PathBuf) -> RunResult {
+async fn carry_out(execution: Execution, live: &LiveRun, transcript: String) -> RunResult {
+    let mut transcript = Some(transcript);
     let (run, outcome) = drive(execution).await.unwrap_or_else(|Broken { run, error }| {
-        let outcome = run.broken_off(error.to_string());
+        if matches!(error, StoreError::Removed { .. }) {
+            transcript = None;
+        }
+        let outcome = run.broken_off(error.report());
         (*run, outcome)
     });
     live.events.close();
-    let surroundings = Surroundings {
-        transcript: Some(transcript.display().to_string()),
-        descendants: live.descendants(),
-    };
+    let surroundings = Surroundings { transcript, descendants: live.descendants() };
     outcome.into_result(&run.assignment().result_of(), surroundings)
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use attache_runtime::transcripts::Cleaned;
+use attache_runtime::store::files::Cleaned;
 use clap::Args;
 use serde_json::json;
 

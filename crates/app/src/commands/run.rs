@@ -27,7 +27,7 @@ use attache_kernel::{
 use attache_runtime::{
     executor::Patience,
     runtime::{Past, Runtime, Start, StartError, new_run_id, new_session_id},
-    transcripts::RunState,
+    store::{FileStore, RunState},
 };
 use clap::{Args, ValueEnum};
 
@@ -144,13 +144,14 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         return Err(Failure::usage("nobody can be asked off a terminal")
             .hint("use --approve deny, sandbox or all"));
     }
-    let runtime = Runtime::new(transcripts::store(setup), patience(setup));
+    let store = transcripts::store(setup);
+    let runtime = Runtime::new(Arc::new(store.clone()), patience(setup));
     let mut plan = match &args.resume {
-        Some(id) => resumed(args, setup, &runtime, id)?,
+        Some(id) => resumed(args, setup, &store, id)?,
         None => fresh(args, setup)?,
     };
     let session = plan.earlier.as_ref().map(|earlier| &earlier.assignment().session_id);
-    let spent = limits::spent_in(session, &setup.settings.subagents, &runtime)?;
+    let spent = limits::spent_in(session, &setup.settings.subagents, &store)?;
     let limits = &mut plan.start.assignment.limits;
     limits::apply(limits, args, &setup.settings.subagents, spent)?;
     let format = match (args.output_format, setup.format) {
@@ -162,7 +163,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     if let Some(earlier) = plan.earlier.take() {
         plan.start.past = Past::Earlier(Box::new(earlier));
     }
-    let handle = runtime.start(plan.start).map_err(|error| start_failure(&error))?;
+    let handle = runtime.start(plan.start).await.map_err(|error| start_failure(&error))?;
     let events = handle.events(1);
     let shown = async {
         match format {
@@ -263,10 +264,9 @@ fn outside(definition: &Definition, folder: &Path) -> Failure {
     .hint("trust the agent, or add the folder to workspace_roots in your settings")
 }
 
-fn resumed(args: &RunArgs, setup: &Setup, runtime: &Runtime, id: &str) -> Result<RunPlan, Failure> {
-    let id = transcripts::resolve(id, runtime.transcripts())?;
-    let transcript =
-        runtime.transcripts().load(&id).map_err(|error| transcripts::failure(&error))?;
+fn resumed(args: &RunArgs, setup: &Setup, store: &FileStore, id: &str) -> Result<RunPlan, Failure> {
+    let id = transcripts::resolve(id, store)?;
+    let transcript = store.read(&id).map_err(|error| transcripts::failure(&error))?;
     if transcript.state == RunState::Running {
         return Err(Failure::usage(format!("{} still runs", transcript.header.run.agent_id))
             .hint("wait for it, or stop it first"));
@@ -431,6 +431,6 @@ fn stands_before_resume(word: &str) -> bool {
 fn start_failure(error: &StartError) -> Failure {
     match error {
         StartError::Run(_) | StartError::Workspace(_) => Failure::usage(error.to_string()),
-        StartError::Transcript(inner) => transcripts::failure(inner),
+        StartError::Store(inner) => transcripts::failure(inner),
     }
 }

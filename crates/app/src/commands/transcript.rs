@@ -1,12 +1,10 @@
 //! `attache transcript ID`: a run for people, or its lines as they are; also while it goes on.
 
-use std::time::Duration;
-
 use attache_kernel::run::{
     event::Event,
     transcript::{Header, Line},
 };
-use attache_runtime::transcripts::{Follower, RunState, Transcript, TranscriptError};
+use attache_runtime::store::{RunState, StoreError, Transcript, files::Follower};
 use clap::Args;
 use clap_complete::CompletionCandidate;
 
@@ -21,9 +19,6 @@ use crate::{
     setup::{OutputFormat, Setup},
     transcripts,
 };
-
-/// How often a run that goes on is looked at.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Show a run: its task, model, turns, calls, times, tokens and result.
 ///
@@ -56,7 +51,7 @@ pub(crate) fn run(args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure>
         show_lines(follower, RunState::Running, args, setup)?;
         return Ok(Exit::Success);
     }
-    let state = match store.load(&id) {
+    let state = match store.read(&id) {
         Ok(transcript) => {
             if !args.follow || !is_open(transcript.state) {
                 return show(&transcript, args, setup);
@@ -64,7 +59,7 @@ pub(crate) fn run(args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure>
             transcript.state
         }
         // It is only just beginning.
-        Err(TranscriptError::NoHeader { .. }) if args.follow => RunState::Running,
+        Err(StoreError::NoHeader { .. }) if args.follow => RunState::Running,
         Err(error) => return Err(failed(error)),
     };
     let follower = store.follow(&id).map_err(failed)?;
@@ -123,10 +118,13 @@ fn show_lines(
         ended: false,
     };
     loop {
-        // Asked first: what is written between the two is still read.
-        let is_running = follower.is_running();
-        let lines = follower.read().map_err(|error| transcripts::failure(&error))?;
-        let is_idle = lines.is_empty();
+        let lines = if args.follow { follower.next_lines() } else { follower.read().map(Some) };
+        let lines = lines.map_err(|error| transcripts::failure(&error))?;
+        let Some(lines) = lines else {
+            let unfinished =
+                watched.page.as_mut().map(|page| page.unfinished(RunState::Interrupted));
+            return print::out(&unfinished.unwrap_or_default());
+        };
         let mut text = String::new();
         for line in &lines {
             text.push_str(&watched.line(line)?);
@@ -134,20 +132,7 @@ fn show_lines(
         if print::piece(&text)? == Reader::Gone || watched.ended || !args.follow {
             return Ok(());
         }
-        if is_idle && !is_running {
-            let unfinished =
-                watched.page.as_mut().map(|page| page.unfinished(RunState::Interrupted));
-            return print::out(&unfinished.unwrap_or_default());
-        }
-        if is_idle {
-            pause();
-        }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the program does nothing else meanwhile")]
-fn pause() {
-    std::thread::sleep(PAUSE);
 }
 
 impl Watched {

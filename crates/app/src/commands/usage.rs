@@ -6,7 +6,7 @@ mod sums;
 use std::path::PathBuf;
 
 use attache_kernel::path_text;
-use attache_runtime::transcripts::TranscriptError;
+use attache_runtime::store::StoreError;
 use clap::{Args, ValueEnum};
 use comfy_table::Color;
 use serde::Serialize;
@@ -84,7 +84,7 @@ struct Skipped {
 }
 
 impl Skipped {
-    fn of(error: &TranscriptError) -> Self {
+    fn of(error: &StoreError) -> Self {
         let cause = std::error::Error::source(error);
         let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
         Self {

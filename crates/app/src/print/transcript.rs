@@ -14,7 +14,7 @@ use attache_kernel::{
         transcript::{Entry, Header, Replay},
     },
 };
-use attache_runtime::transcripts::RunState;
+use attache_runtime::store::RunState;
 
 use super::{
     number::{count, grouped, size, time},

@@ -240,7 +240,7 @@ fn a_full_disk_in_the_middle_is_told_in_the_result() {
     let result: Value = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| panic!("{told}"));
     assert_eq!((ran.status.code(), &result["status"]), (Some(1), &json!("error")), "{told}");
     let error = result["error"].as_str().unwrap();
-    assert!(error.contains("journal"), "{error}");
+    assert!(error.contains("no room") && error.contains("ulimit -f"), "{error}");
     assert!(told.contains("attache run --resume"), "{told}");
 }
 

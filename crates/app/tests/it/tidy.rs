@@ -129,7 +129,7 @@ fn public_types_are_send_and_sync() {
     check::<attache_kernel::rights::filter::ToolSet>();
     check::<attache_runtime::credentials::Credentials>();
     check::<attache_runtime::discovery::Discovery>();
-    check::<attache_runtime::transcripts::Journal>();
-    check::<attache_runtime::transcripts::TranscriptStore>();
+    check::<attache_runtime::store::files::FileWriter>();
+    check::<attache_runtime::store::FileStore>();
     check::<attache_runtime::trust::TrustStore>();
 }

@@ -129,7 +129,7 @@ fn a_damaged_transcript_is_an_error_with_its_line() {
 /// Holds the lock of a writer; `flock` of util-linux does it in a process of its own.
 fn writer(path: &Path) -> std::process::Child {
     let mut holder = Command::new("sh")
-        .args(["-c", "exec 9<\"$0\"; flock 9 && echo held && read -r _"])
+        .args(["-c", "exec 9>>\"$0\"; flock 9 && echo held && read -r _"])
         .arg(path)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

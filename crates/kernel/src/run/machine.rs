@@ -368,11 +368,14 @@ impl Run {
 
     /// How a run is told that stopped in the middle because nobody could go on with it.
     pub fn broken_off(&self, error: String) -> Outcome {
+        // A run whose very end could not be written down has its result already.
+        let ended = self.state.ending.as_ref().map(|ending| ending.result.clone());
+        let result = ended.unwrap_or_else(|| self.state.last_text.clone());
         let ending = Ending {
             status: Status::Error,
             recovered_from: None,
-            partial: !self.state.last_text.is_empty(),
-            result: self.state.last_text.clone(),
+            partial: !result.is_empty(),
+            result,
             output: None,
             error: Some(error),
         };

@@ -11,7 +11,7 @@ use attache_kernel::run::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::transcripts::Secrets;
+use crate::store::Secrets;
 
 /// The assignment without secrets; the same one where it has none.
 pub(super) fn assignment(secrets: &Secrets, run: &Arc<Assignment>) -> Arc<Assignment> {

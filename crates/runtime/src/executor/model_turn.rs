@@ -13,8 +13,8 @@ use attache_kernel::{
 
 use super::{Driver, Interruption, recorder::Piece};
 use crate::{
-    journal::JournalError,
     model::{Chunk, ModelCall},
+    store::StoreError,
 };
 
 /// What waiting for a model came to.
@@ -34,7 +34,7 @@ struct Heard {
 }
 
 impl Driver {
-    pub(super) async fn model_turn(&mut self, request: ModelRequest) -> Result<(), JournalError> {
+    pub(super) async fn model_turn(&mut self, request: ModelRequest) -> Result<(), StoreError> {
         // A timer rounds up to its next tick: what is due is not slept for.
         if request.not_before > self.now() {
             let due = self.moment(request.not_before);
@@ -81,7 +81,7 @@ impl Driver {
         }
     }
 
-    async fn failed(&mut self, failure: ModelFailure) -> Result<(), JournalError> {
+    async fn failed(&mut self, failure: ModelFailure) -> Result<(), StoreError> {
         self.feed(|run, now| run.model_failed(failure, random(), now)).await
     }
 

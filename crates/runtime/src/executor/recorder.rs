@@ -7,12 +7,12 @@ use jiff::Timestamp;
 
 use crate::{
     events::EventLog,
-    journal::{Journal, JournalError},
+    store::{JournalWriter, StoreError},
 };
 
 #[derive(Debug)]
 pub(super) struct Recorder {
-    journal: Box<dyn Journal>,
+    journal: Box<dyn JournalWriter>,
     events: EventLog,
     next_seq: u64,
     held: Option<Held>,
@@ -35,7 +35,7 @@ pub(super) enum Piece {
 }
 
 impl Recorder {
-    pub(super) fn new(journal: Box<dyn Journal>, events: EventLog, next_seq: u64) -> Self {
+    pub(super) fn new(journal: Box<dyn JournalWriter>, events: EventLog, next_seq: u64) -> Self {
         Self { journal, events, next_seq, held: None }
     }
 
@@ -45,7 +45,7 @@ impl Recorder {
         run: &Run,
         events: Vec<Event>,
         now: Duration,
-    ) -> Result<(), JournalError> {
+    ) -> Result<(), StoreError> {
         if events.is_empty() {
             return Ok(());
         }
@@ -56,12 +56,6 @@ impl Recorder {
             .map(|event| Entry::new(self.number(), ts.clone(), now, event))
             .collect();
         self.journal.append(&entries).await?;
-        let ends_a_turn = |entry: &Entry| {
-            matches!(entry.event, Event::TurnCompleted { .. } | Event::Ended { .. })
-        };
-        if entries.iter().any(ends_a_turn) {
-            self.journal.turn_ended().await?;
-        }
         let last_seq = entries.last().map_or(0, |entry| entry.seq);
         let seen = |entry: Entry| run.observed(entry.event, entry.seq, entry.ts);
         self.events.recorded(last_seq, || entries.into_iter().filter_map(seen).collect());

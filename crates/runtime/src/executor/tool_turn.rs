@@ -11,13 +11,13 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use super::Driver;
 use crate::{
     approvals::Question,
-    journal::JournalError,
+    store::StoreError,
     tool::{ToolContext, ToolOutput},
 };
 
 impl Driver {
     /// Asks whether a call may begin. The question is in the journal already.
-    pub(super) async fn ask_turn(&mut self, question: Question) -> Result<(), JournalError> {
+    pub(super) async fn ask_turn(&mut self, question: Question) -> Result<(), StoreError> {
         let request_id = question.request_id.clone();
         let stop = self.cancel.child_token();
         let _stopped = stop.clone().drop_guard();
@@ -32,7 +32,7 @@ impl Driver {
     }
 
     /// Makes the calls that have begun.
-    pub(super) async fn tool_turn(&mut self, calls: Vec<PendingCall>) -> Result<(), JournalError> {
+    pub(super) async fn tool_turn(&mut self, calls: Vec<PendingCall>) -> Result<(), StoreError> {
         // Whatever is left behind when this turn is interrupted is told to stop.
         let stop = self.cancel.child_token();
         let _stopped = stop.clone().drop_guard();

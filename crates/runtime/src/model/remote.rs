@@ -41,7 +41,7 @@ use super::{
     provider::Provider,
     wire::{Answer, Asked, Decoder, End, StreamFault, Traits, check_parameters},
 };
-use crate::transcripts::Secrets;
+use crate::store::Secrets;
 
 pub use super::wire::ReservedParameter;
 

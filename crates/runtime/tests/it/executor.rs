@@ -34,8 +34,8 @@ use attache_runtime::{
     artifacts::Artifacts,
     events::{EventLog, Events},
     executor::{Execution, Patience, drive},
-    journal::{Appending, Journal, JournalError},
     model::{Chunk, Model},
+    store::{JournalWriter, StoreError, StoreFuture},
     tasks::Links,
     tool::{
         Concurrency, FileGuard, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
@@ -58,11 +58,14 @@ struct Kept {
     full_after: Option<usize>,
 }
 
-impl Journal for Kept {
-    fn append<'a>(&'a mut self, new: &'a [Entry]) -> Appending<'a> {
+impl JournalWriter for Kept {
+    fn append<'a>(&'a mut self, new: &'a [Entry]) -> StoreFuture<'a, ()> {
         let mut entries = self.entries.lock().unwrap();
         let written = if self.full_after.is_some_and(|most| entries.len() + new.len() > most) {
-            Err(JournalError("no space left".into()))
+            Err(StoreError::Full {
+                path: "agent-1.jsonl".into(),
+                source: std::io::Error::other("no space left"),
+            })
         } else {
             entries.extend_from_slice(new);
             Ok(())
@@ -70,8 +73,8 @@ impl Journal for Kept {
         Box::pin(std::future::ready(written))
     }
 
-    fn turn_ended(&mut self) -> Appending<'_> {
-        Box::pin(std::future::ready(Ok(())))
+    fn location(&self) -> String {
+        "memory".to_owned()
     }
 }
 
@@ -174,7 +177,7 @@ impl World {
         assignment
     }
 
-    async fn run(&self, model: Arc<dyn Model>) -> Result<(Run, Outcome), JournalError> {
+    async fn run(&self, model: Arc<dyn Model>) -> Result<(Run, Outcome), StoreError> {
         let guard = Arc::clone(&self.guard);
         let request = RunRequest { assignment: self.assignment(), fork: None, guard };
         let (run, opening) = Run::new(request).unwrap();
@@ -187,7 +190,7 @@ impl World {
         opening: Vec<Event>,
         next_seq: u64,
         model: Arc<dyn Model>,
-    ) -> Result<(Run, Outcome), JournalError> {
+    ) -> Result<(Run, Outcome), StoreError> {
         let tools: BTreeMap<ToolName, Arc<dyn Tool>> =
             self.tools.iter().map(|tool| (tool.spec().name.clone(), Arc::clone(tool))).collect();
         drive(Execution {
@@ -441,7 +444,7 @@ async fn a_journal_that_is_full_stops_the_run_and_shows_nothing_more() {
         let watching = world.events.read(1);
         let turns = [calls("read_file", &json!({"path": "a"})), completes("done")];
         let error = world.run(Arc::new(ScriptedModel::new(turns))).await.unwrap_err();
-        assert!(error.to_string().contains("no space left"));
+        assert!(error.report().contains("no space left"));
         assert!(shown(watching).len() <= most, "nobody saw what was not written");
     }
 }

@@ -9,18 +9,14 @@ use attache_kernel::{
     id::RunId,
     model::usage::Usage,
     rights::{filter::ToolSet, tool_name::BuiltinTool},
-    run::{
-        assignment::Assignment,
-        event::Event,
-        outcome::Status,
-    },
+    run::{assignment::Assignment, event::Event, outcome::Status},
 };
 use attache_runtime::{
     executor::Patience,
     model::{Chunks, Model, ModelCall, ModelFuture},
     runtime::{Runtime, Start, TreeBudgetStart},
+    store::{FileStore, Options, RunState},
     tasks::{RunHandle, RuntimeDropped, TreeLimits},
-    transcripts::{Options, TranscriptStore},
 };
 use attache_testkit::{
     assignment::assignment,
@@ -39,8 +35,8 @@ impl House {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
         std::fs::write(folder.path().join("a.txt"), "forty-two\n").unwrap();
-        let store = TranscriptStore::new(folder.path().join("sessions"), Options::default());
-        Self { runtime: Runtime::new(store, Patience::default()), folder }
+        let store = FileStore::new(folder.path().join("sessions"), Options::default());
+        Self { runtime: Runtime::new(Arc::new(store), Patience::default()), folder }
     }
 
     fn prepared(&self, id: &str, model: impl Model + 'static) -> Start {
@@ -49,8 +45,8 @@ impl House {
         Start::new(assignment, rights, Arc::new(model), self.folder.path())
     }
 
-    fn start(&self, id: &str, model: impl Model + 'static) -> RunHandle {
-        self.runtime.start(self.prepared(id, model)).unwrap()
+    async fn start(&self, id: &str, model: impl Model + 'static) -> RunHandle {
+        self.runtime.start(self.prepared(id, model)).await.unwrap()
     }
 }
 
@@ -102,7 +98,7 @@ async fn seqs(handle: &RunHandle, from: u64) -> Vec<u64> {
 #[tokio::test]
 async fn everyone_who_waits_gets_the_result_also_afterwards() {
     let house = House::new();
-    let handle = house.start("agent-1", reads(1));
+    let handle = house.start("agent-1", reads(1)).await;
     let (one, other) = tokio::join!(handle.result(), handle.result());
     assert_eq!(one, other);
     assert_eq!(one.unwrap().result, "done");
@@ -115,7 +111,7 @@ async fn everyone_who_waits_gets_the_result_also_afterwards() {
 async fn events_are_replayed_from_any_number_and_then_live() {
     let house = House::new();
     let gate = Arc::new(Semaphore::new(0));
-    let handle = house.start("agent-1", Held { model: reads(3), gate: Arc::clone(&gate) });
+    let handle = house.start("agent-1", Held { model: reads(3), gate: Arc::clone(&gate) }).await;
     let mut early = handle.events(1);
     gate.add_permits(2);
     // Two turns have gone by, the third waits.
@@ -148,7 +144,7 @@ async fn a_reader_that_falls_behind_is_caught_up_from_the_journal() {
     let house = House::new();
     let mut prepared = house.prepared("agent-1", reads(600));
     prepared.assignment.limits.max_turns = 1000;
-    let handle = house.runtime.start(prepared).unwrap();
+    let handle = house.runtime.start(prepared).await.unwrap();
     let mut slow = handle.events(1);
     // It reads nothing until the run is over: 600 turns make thousands of events.
     let result = handle.result().await.unwrap();
@@ -171,7 +167,7 @@ async fn a_reader_that_falls_behind_is_caught_up_from_the_journal() {
 #[tokio::test]
 async fn arguments_and_totals_come_with_replayed_events_too() {
     let house = House::new();
-    let handle = house.start("agent-1", reads(1));
+    let handle = house.start("agent-1", reads(1)).await;
     let mut live = handle.events(1);
     let mut shown = Vec::new();
     while let Some(event) = live.next().await {
@@ -192,7 +188,7 @@ async fn arguments_and_totals_come_with_replayed_events_too() {
 async fn a_message_is_read_with_the_next_turn_once() {
     let house = House::new();
     let gate = Arc::new(Semaphore::new(0));
-    let handle = house.start("agent-1", Held { model: reads(2), gate: Arc::clone(&gate) });
+    let handle = house.start("agent-1", Held { model: reads(2), gate: Arc::clone(&gate) }).await;
     let mut events = handle.events(1);
     while !matches!(events.next().await.unwrap().event, Event::TurnStarted { .. }) {}
     handle.inbox().message("look at b.txt, too").unwrap();
@@ -216,11 +212,11 @@ async fn a_message_is_read_with_the_next_turn_once() {
 #[tokio::test]
 async fn cancelling_a_parent_cancels_its_children() {
     let house = House::new();
-    let parent = house.start("agent-1", Silent);
+    let parent = house.start("agent-1", Silent).await;
     let mut child = house.prepared("agent-2", Silent);
     child.parent = Some(parent.clone());
-    let child = house.runtime.start(child).unwrap();
-    let alone = house.start("agent-3", reads(1));
+    let child = house.runtime.start(child).await.unwrap();
+    let alone = house.start("agent-3", reads(1)).await;
     parent.cancel();
     let (parent, child) = (parent.result().await.unwrap(), child.result().await.unwrap());
     assert_eq!((parent.status, child.status), (Status::Aborted, Status::Aborted));
@@ -231,12 +227,12 @@ async fn cancelling_a_parent_cancels_its_children() {
 async fn what_children_use_is_in_their_parents_tree() {
     let house = House::new();
     let gate = Arc::new(Semaphore::new(0));
-    let parent = house.start("agent-1", Held { model: reads(0), gate: Arc::clone(&gate) });
+    let parent = house.start("agent-1", Held { model: reads(0), gate: Arc::clone(&gate) }).await;
     let mut tokens = 0;
     for id in ["agent-2", "agent-3"] {
         let mut child = house.prepared(id, reads(2));
         child.parent = Some(parent.clone());
-        let child = house.runtime.start(child).unwrap().result().await.unwrap();
+        let child = house.runtime.start(child).await.unwrap().result().await.unwrap();
         tokens += child.total_tokens;
         assert_eq!(child.tree.agents, 1);
     }
@@ -254,10 +250,10 @@ async fn the_budget_of_a_tree_holds_for_all_its_runs() {
     let mut root = house.prepared("agent-1", Held { model: reads(3), gate: Arc::clone(&gate) });
     let limits = TreeLimits { max_tokens: Some(1), max_cost_usd: None };
     root.budget = TreeBudgetStart { limits, ..TreeBudgetStart::default() };
-    let root = house.runtime.start(root).unwrap();
+    let root = house.runtime.start(root).await.unwrap();
     let mut child = house.prepared("agent-2", reads(30));
     child.parent = Some(root.clone());
-    let child = house.runtime.start(child).unwrap().result().await.unwrap();
+    let child = house.runtime.start(child).await.unwrap().result().await.unwrap();
     assert!(child.turns_used < 30, "{child:?}");
     gate.add_permits(5);
     assert!(root.result().await.unwrap().turns_used < 4);
@@ -266,17 +262,16 @@ async fn the_budget_of_a_tree_holds_for_all_its_runs() {
 #[tokio::test]
 async fn more_runs_than_slots_wait_their_turn() {
     let folder = TempDir::new().unwrap();
-    let store = TranscriptStore::new(folder.path().join("sessions"), Options::default());
-    let runtime = Runtime::new(store, Patience::default()).with_slots(2);
+    let store = FileStore::new(folder.path().join("sessions"), Options::default());
+    let runtime = Runtime::new(Arc::new(store), Patience::default()).with_slots(2);
     let house = House { runtime, folder };
     let gate = Arc::new(Semaphore::new(0));
     let order = Arc::new(Mutex::new(Vec::new()));
-    let handles: Vec<RunHandle> = (0..5)
-        .map(|number| {
-            let model = Held { model: reads(0), gate: Arc::clone(&gate) };
-            house.start(&format!("agent-{number}"), model)
-        })
-        .collect();
+    let mut handles: Vec<RunHandle> = Vec::new();
+    for number in 0..5 {
+        let model = Held { model: reads(0), gate: Arc::clone(&gate) };
+        handles.push(house.start(&format!("agent-{number}"), model).await);
+    }
     let watching: Vec<_> = handles
         .iter()
         .map(|handle| {
@@ -310,11 +305,11 @@ async fn more_runs_than_slots_wait_their_turn() {
 #[tokio::test]
 async fn a_queued_run_can_be_cancelled() {
     let folder = TempDir::new().unwrap();
-    let store = TranscriptStore::new(folder.path().join("sessions"), Options::default());
-    let runtime = Runtime::new(store, Patience::default()).with_slots(1);
+    let store = FileStore::new(folder.path().join("sessions"), Options::default());
+    let runtime = Runtime::new(Arc::new(store), Patience::default()).with_slots(1);
     let house = House { runtime, folder };
-    let _running = house.start("agent-1", Silent);
-    let queued = house.start("agent-2", reads(0));
+    let _running = house.start("agent-1", Silent).await;
+    let queued = house.start("agent-2", reads(0)).await;
     let mut events = queued.events(1);
     while !matches!(events.next().await.unwrap().event, Event::Queued { .. }) {}
     queued.cancel();
@@ -324,7 +319,7 @@ async fn a_queued_run_can_be_cancelled() {
 #[tokio::test]
 async fn dropping_the_runtime_ends_its_runs() {
     let house = House::new();
-    let handle = house.start("agent-1", Silent);
+    let handle = house.start("agent-1", Silent).await;
     let mut events = handle.events(1);
     while !matches!(events.next().await.unwrap().event, Event::TurnStarted { .. }) {}
     let House { folder, runtime } = house;
@@ -332,7 +327,7 @@ async fn dropping_the_runtime_ends_its_runs() {
     assert_eq!(handle.result().await, Err(RuntimeDropped));
     assert!(events.next().await.is_none());
     // Its transcript is there, and nobody holds it.
-    let store = TranscriptStore::new(folder.path().join("sessions"), Options::default());
-    let transcript = store.load("agent-1").unwrap();
-    assert_eq!(transcript.state, attache_runtime::transcripts::RunState::Interrupted);
+    let store = FileStore::new(folder.path().join("sessions"), Options::default());
+    let transcript = store.read("agent-1").unwrap();
+    assert_eq!(transcript.state, RunState::Interrupted);
 }

@@ -14,6 +14,7 @@ mod offline;
 mod remote;
 #[cfg(test)]
 mod replay;
+mod store;
 #[cfg(test)]
 mod tools;
 mod transcripts;

@@ -33,8 +33,8 @@ use attache_runtime::{
         wire::{Traits, WireApi},
     },
     runtime::{Runtime, Start},
+    store::{FileStore, Options, Secrets},
     tasks::RunHandle,
-    transcripts::{Options, Secrets, TranscriptStore},
 };
 use attache_testkit::{
     assignment::assignment,
@@ -199,8 +199,8 @@ impl Lab {
     fn with(api: Api, server: ScriptedServer, model: RemoteModel) -> Self {
         let (project, home) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let options = Options { secrets: Secrets::new([KEY]), ..Options::default() };
-        let store = TranscriptStore::new(home.path().join("sessions"), options);
-        let runtime = Runtime::new(store, Patience::default());
+        let store = FileStore::new(home.path().join("sessions"), options);
+        let runtime = Runtime::new(Arc::new(store), Patience::default());
         Self { api, server: Arc::new(server), model: Arc::new(model), runtime, project, home }
     }
 
@@ -231,16 +231,16 @@ impl Lab {
     }
 
     async fn run_with(&self, change: impl FnOnce(&mut Start)) -> Finished {
-        self.finished(self.start_with(change)).await
+        self.finished(self.start_with(change).await).await
     }
 
-    fn start_with(&self, change: impl FnOnce(&mut Start)) -> (RunHandle, Events) {
+    async fn start_with(&self, change: impl FnOnce(&mut Start)) -> (RunHandle, Events) {
         let rights =
             ToolSet::of_host([BuiltinTool::ReadFile.into(), BuiltinTool::GlobFiles.into()]);
         let model = Arc::clone(&self.model) as Arc<dyn Model>;
         let mut start = Start::new(assignment("test it"), rights, model, self.project.path());
         change(&mut start);
-        let handle = self.runtime.start(start).unwrap();
+        let handle = self.runtime.start(start).await.unwrap();
         let events = handle.events(1);
         (handle, events)
     }
@@ -251,7 +251,7 @@ impl Lab {
             seen.extend(event.activity());
         }
         let result = RunResult::clone(&*handle.result().await.unwrap());
-        let transcript = self.runtime.transcripts().load(handle.id().as_str()).unwrap();
+        let transcript = self.runtime.store().read(handle.id().as_str()).await.unwrap();
         let written = std::fs::read_to_string(&transcript.path).unwrap();
         let run = fold(transcript.into_lines()).unwrap();
         Finished { result, events: seen, run, written }

@@ -21,11 +21,8 @@ use attache_kernel::{
         transcript::{Entry, Header, Line, fold},
     },
 };
-use attache_runtime::{
-    journal::{DiskQueue, Journal as _, LocalJournal},
-    transcripts::{
-        Durability, Journal, Options, RunState, Secrets, TranscriptError, TranscriptStore,
-    },
+use attache_runtime::store::{
+    Durability, FileStore, Options, RunState, Secrets, Store, StoreError, files::FileWriter,
 };
 use tempfile::TempDir;
 
@@ -34,7 +31,7 @@ const DAY: Duration = Duration::from_hours(24);
 
 struct Fixture {
     scratch: TempDir,
-    store: TranscriptStore,
+    store: FileStore,
 }
 
 impl Fixture {
@@ -44,7 +41,7 @@ impl Fixture {
 
     fn with(options: Options) -> Self {
         let scratch = tempfile::tempdir().unwrap();
-        let store = TranscriptStore::new(scratch.path().join("home/sessions"), options);
+        let store = FileStore::new(scratch.path().join("home/sessions"), options);
         Self { scratch, store }
     }
 
@@ -61,10 +58,10 @@ impl Fixture {
     }
 
     /// The golden transcript, whole.
-    fn write_golden(&self, session: &str, id: &str) -> Journal {
+    fn write_golden(&self, session: &str, id: &str) -> FileWriter {
         let mut journal = self.store.create(&header(session, id)).unwrap();
         for entry in entries() {
-            journal.append(&entry).unwrap();
+            journal.write(&entry).unwrap();
         }
         journal
     }
@@ -123,7 +120,7 @@ fn what_is_written_is_read_back_and_is_the_owners_alone() {
         assert_eq!(mode(folder), 0o700, "{}", folder.display());
     }
     drop(journal);
-    let transcript = fixture.store.load("agent-1").unwrap();
+    let transcript = fixture.store.read("agent-1").unwrap();
     assert_eq!((&transcript.header, transcript.torn), (&header("s1", "agent-1"), false));
     assert_eq!((&transcript.entries, transcript.state), (&entries(), RunState::Completed));
     assert_eq!((transcript.last_seq(), &transcript.path), (Some(12), &path));
@@ -133,19 +130,22 @@ fn what_is_written_is_read_back_and_is_the_owners_alone() {
 #[tokio::test(start_paused = true)]
 async fn turns_share_a_sync_and_none_is_lost_at_the_end() {
     let fixture = Fixture::new();
-    let queue = DiskQueue::default();
-    let transcript = fixture.store.create(&header("s1", "agent-1")).unwrap();
-    let mut journal = LocalJournal::new(transcript, queue.clone());
-    let some = entries();
-    for entry in &some[..4] {
+    let mut journal = Store::create(&fixture.store, &header("s1", "agent-1")).await.unwrap();
+    let ends: Vec<Entry> = entries()
+        .into_iter()
+        .filter(|entry| matches!(entry.event, Event::TurnCompleted { .. }))
+        .cycle()
+        .take(4)
+        .collect();
+    assert_eq!(ends.len(), 4);
+    for entry in &ends {
         journal.append(std::slice::from_ref(entry)).await.unwrap();
-        journal.turn_ended().await.unwrap();
     }
     drop(journal);
-    // Whoever still has to sync holds the transcript.
-    let state = || fixture.store.load("agent-1").unwrap().state;
+    // A sync that is still to come holds the transcript.
+    let state = || fixture.store.read("agent-1").unwrap().state;
     assert_eq!(state(), RunState::Running);
-    queue.emptied().await;
+    fixture.store.settled().await;
     assert_eq!(state(), RunState::Interrupted);
 }
 
@@ -158,9 +158,9 @@ fn a_run_killed_at_any_byte_can_be_read_folded_and_taken_up() {
     for cut in 0..=whole.len() {
         let left = whole.get(..cut).unwrap();
         let path = fixture.file("cut", "agent-cut", left);
-        let loaded = fixture.store.load("agent-cut");
+        let loaded = fixture.store.read("agent-cut");
         if cut < header_end {
-            let no_header = matches!(loaded, Err(TranscriptError::NoHeader { .. }));
+            let no_header = matches!(loaded, Err(StoreError::NoHeader { .. }));
             assert!(no_header, "cut at {cut}: {loaded:?}");
             continue;
         }
@@ -175,9 +175,9 @@ fn a_run_killed_at_any_byte_can_be_read_folded_and_taken_up() {
             let (again, mut journal) = fixture.store.open("agent-cut").unwrap();
             assert_eq!(again.entries, transcript.entries);
             let next = answer(99, "written after the cut");
-            journal.append(&next).unwrap();
+            journal.write(&next).unwrap();
             drop(journal);
-            let after = fixture.store.load("agent-cut").unwrap();
+            let after = fixture.store.read("agent-cut").unwrap();
             assert_eq!((after.torn, after.entries.last()), (false, Some(&next)));
             assert_eq!(after.entries.len(), complete);
         }
@@ -200,7 +200,7 @@ fn what_a_power_cut_leaves_is_cut_off() {
         "{\"type\":\"event\",\"seq\":4\n".to_owned(),
     ] {
         let path = fixture.file("s", "agent-1", format!("{whole}{tail}"));
-        let transcript = fixture.store.load("agent-1").unwrap();
+        let transcript = fixture.store.read("agent-1").unwrap();
         assert_eq!((transcript.entries.len(), transcript.torn), (3, true), "{tail:?}");
         let (_, journal) = fixture.store.open("agent-1").unwrap();
         drop(journal);
@@ -221,10 +221,10 @@ fn damage_in_the_middle_is_named_and_nothing_is_cut_off() {
     ] {
         let path = fixture.file("s", "agent-1", &content);
         for error in
-            [fixture.store.load("agent-1").err(), fixture.store.open("agent-1").map(drop).err()]
+            [fixture.store.read("agent-1").err(), fixture.store.open("agent-1").map(drop).err()]
         {
             let error = error.unwrap();
-            let TranscriptError::Broken { line: found, problem, .. } = &error else {
+            let StoreError::Broken { line: found, problem, .. } = &error else {
                 unreachable!("{error:?}");
             };
             assert_eq!(*found, line);
@@ -235,8 +235,8 @@ fn damage_in_the_middle_is_named_and_nothing_is_cut_off() {
     }
     let newer = lines[0].replacen("\"format\":1", "\"format\":2", 1);
     fixture.file("s", "agent-1", format!("{newer}\n"));
-    let error = fixture.store.load("agent-1").unwrap_err();
-    assert!(matches!(error, TranscriptError::NewerFormat { format: 2, .. }), "{error:?}");
+    let error = fixture.store.read("agent-1").unwrap_err();
+    assert!(matches!(error, StoreError::NewerFormat { format: 2, .. }), "{error:?}");
     assert!(fixture.store.list().unwrap().is_empty());
 }
 
@@ -245,11 +245,13 @@ fn a_run_has_one_writer() {
     let fixture = Fixture::new();
     let journal = fixture.store.create(&header("s", "agent-1")).unwrap();
     let again = fixture.store.create(&header("s", "agent-1")).unwrap_err();
-    assert!(matches!(again, TranscriptError::Exists { .. }), "{again:?}");
+    assert!(matches!(again, StoreError::Exists { .. }), "{again:?}");
     let error = fixture.store.open("agent-1").map(drop).unwrap_err();
-    let TranscriptError::Running { pid, .. } = error else { unreachable!("{error:?}") };
-    assert!(pid.is_none_or(|pid| pid == std::process::id()), "{pid:?}");
-    assert_eq!(fixture.store.load("agent-1").unwrap().state, RunState::Running);
+    let StoreError::OwnedElsewhere { run, by } = error else { unreachable!("{error:?}") };
+    assert_eq!(run, "agent-1");
+    let process = format!("process {}", std::process::id());
+    assert!(by.as_ref().is_none_or(|by| *by == process), "{by:?}");
+    assert_eq!(fixture.store.read("agent-1").unwrap().state, RunState::Running);
     let syncer = journal.syncer();
     drop(journal);
     assert!(fixture.store.open("agent-1").is_err(), "what syncs still holds it");
@@ -277,7 +279,7 @@ fn another_process_that_writes_is_named() {
     std::io::BufRead::read_line(&mut output, &mut line).unwrap();
     assert_eq!(line, "held\n", "`flock` of util-linux is needed");
     let error = fixture.store.open("agent-1").map(drop).unwrap_err();
-    assert!(matches!(error, TranscriptError::Running { .. }), "{error:?}");
+    assert!(matches!(error, StoreError::OwnedElsewhere { .. }), "{error:?}");
     assert!(error.to_string().contains("is still going on"));
     let before = fs::read(&path).unwrap();
     let cleaned = fixture.store.clean(Duration::ZERO, SystemTime::now()).unwrap();
@@ -328,7 +330,7 @@ fn beginning_and_cleaning_up_at_once_loses_nothing() {
             // Each in a folder of its own, which is empty for a moment.
             let id = format!("agent-{number}");
             let journal = fixture.store.create(&header(&id, &id))?;
-            Ok::<_, TranscriptError>(journal.path().exists())
+            Ok::<_, StoreError>(journal.path().exists())
         });
         let all_there = began.collect::<Result<Vec<_>, _>>();
         done.store(true, Ordering::Release);
@@ -346,17 +348,17 @@ fn a_full_disk_child() {
     let fixture = Fixture::new();
     let mut journal = fixture.store.create(&header("s", "agent-1")).unwrap();
     let before = fs::read(journal.path()).unwrap();
-    let error = journal.append(&answer(1, &"x".repeat(1 << 20))).unwrap_err();
-    assert!(matches!(error, TranscriptError::Full { .. }), "{error:?}");
-    assert!(error.to_string().contains("no room") && error.hint().contains("attache clean"));
+    let error = journal.write(&answer(1, &"x".repeat(1 << 20))).unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    assert!(error.to_string().contains("no room") && error.hint().contains("ulimit -f"));
     assert_eq!(fs::read(journal.path()).unwrap(), before, "the part is taken back");
-    journal.append(&answer(1, "short")).unwrap();
+    journal.write(&answer(1, "short")).unwrap();
     drop(journal);
-    let transcript = fixture.store.load("agent-1").unwrap();
+    let transcript = fixture.store.read("agent-1").unwrap();
     assert_eq!((transcript.entries.len(), transcript.torn), (1, false));
     let mut long = header("s", "agent-2");
     long.run.task = "x".repeat(1 << 20);
-    assert!(matches!(fixture.store.create(&long), Err(TranscriptError::Full { .. })));
+    assert!(matches!(fixture.store.create(&long), Err(StoreError::Full { .. })));
     assert!(!fixture.path("s", "agent-2").exists());
     println!("the disk was full");
 }
@@ -390,14 +392,14 @@ fn no_secret_is_written_in_any_spelling() {
         let content = vec![AssistantPart::text(odd), AssistantPart::ToolCall { call }];
         let message = Arc::new(Message::Assistant { content });
         let event = Event::Announced { message };
-        journal.append(&Entry::new(seq, "t", Duration::ZERO, event)).unwrap();
+        journal.write(&Entry::new(seq, "t", Duration::ZERO, event)).unwrap();
     }
-    journal.append(&answer(7, &format!("tiny {plain}{plain} end"))).unwrap();
+    journal.write(&answer(7, &format!("tiny {plain}{plain} end"))).unwrap();
     drop(journal);
     let text = fs::read_to_string(fixture.path("s", "agent-1")).unwrap();
     assert!(!text.contains("0123"), "{text}");
     assert!(text.contains("tiny ****** end"));
-    let transcript = fixture.store.load("agent-1").unwrap();
+    let transcript = fixture.store.read("agent-1").unwrap();
     assert_eq!((transcript.header.run.task.as_str(), transcript.torn), ("use *** and ***", false));
     let Event::Announced { message } = &transcript.entries[0].event else { unreachable!() };
     let call = message.calls().next().unwrap();
@@ -412,11 +414,11 @@ fn long_lines_and_every_script_survive() {
     let long = "é\u{2028}\u{0}\n🦀".repeat(500_000);
     let written = [answer(1, &long), answer(2, "日本語 \u{7f} \\u0000 \r\n")];
     for entry in &written {
-        journal.append(entry).unwrap();
+        journal.write(entry).unwrap();
     }
     drop(journal);
     assert!(fs::metadata(fixture.path("s", "agent-1")).unwrap().len() > 5_000_000);
-    let transcript = fixture.store.load("agent-1").unwrap();
+    let transcript = fixture.store.read("agent-1").unwrap();
     assert_eq!((transcript.entries.as_slice(), transcript.torn), (&written[..], false));
     assert_eq!(fixture.store.list().unwrap()[0].state, RunState::Interrupted);
 }
@@ -426,9 +428,9 @@ fn pieces_of_messages_are_not_written() {
     let fixture = Fixture::new();
     let mut journal = fixture.store.create(&header("s", "agent-1")).unwrap();
     let piece = Event::TextChunk { text: "piece".to_owned() };
-    journal.append(&Entry::new(1, "t", Duration::ZERO, piece)).unwrap();
+    journal.write(&Entry::new(1, "t", Duration::ZERO, piece)).unwrap();
     drop(journal);
-    assert_eq!(fixture.store.load("agent-1").unwrap().entries, []);
+    assert_eq!(fixture.store.read("agent-1").unwrap().entries, []);
 }
 
 #[test]
@@ -440,7 +442,7 @@ fn an_id_may_be_short_where_it_is_clear() {
         drop(fixture.store.create(&header(session, id)).unwrap());
     }
     let loaded = |id: &str| {
-        fixture.store.load(id).map(|transcript| transcript.header.run.agent_id.to_string())
+        fixture.store.read(id).map(|transcript| transcript.header.run.agent_id.to_string())
     };
     assert_eq!(loaded("agent-aa1").unwrap(), "agent-aa1");
     assert_eq!(loaded("agent-b").unwrap(), "agent-b", "the whole id wins over its continuations");
@@ -448,12 +450,12 @@ fn an_id_may_be_short_where_it_is_clear() {
     let error = loaded("agent-a").unwrap_err();
     assert!(error.hint().contains("agent-aa1, agent-aa2"), "{}", error.hint());
     let error = loaded("agent-aa3").unwrap_err();
-    let TranscriptError::Unknown { nearest: Some(nearest), newest, .. } = &error else {
+    let StoreError::Unknown { nearest: Some(nearest), newest, .. } = &error else {
         unreachable!("{error:?}");
     };
     assert!(nearest.starts_with("agent-aa") && newest.len() == 3, "{error:?}");
     for none in ["", "gent", "zzz", "agent-b.jsonl"] {
-        assert!(matches!(loaded(none), Err(TranscriptError::Unknown { .. })), "{none:?}");
+        assert!(matches!(loaded(none), Err(StoreError::Unknown { .. })), "{none:?}");
     }
 }
 
@@ -469,11 +471,11 @@ fn hostile_ids_reach_nothing() {
     for id in hostile {
         for header in [header("s", id), header(id, "agent-9")] {
             let error = fixture.store.create(&header).map(drop).unwrap_err();
-            assert!(matches!(error, TranscriptError::InvalidId { .. }), "{id:?}: {error:?}");
+            assert!(matches!(error, StoreError::InvalidId { .. }), "{id:?}: {error:?}");
             assert!(!error.to_string().contains(['\0', '\n']));
-            assert!(fixture.store.artifacts_dir(&header).is_err());
+            assert!(fixture.store.artifacts_dir(&header.run).is_err());
         }
-        assert!(fixture.store.load(id).is_err(), "{id:?}");
+        assert!(fixture.store.read(id).is_err(), "{id:?}");
         assert!(fixture.store.open(id).is_err(), "{id:?}");
     }
     // What lies there under a good name but is no file of ours.
@@ -483,7 +485,7 @@ fn hostile_ids_reach_nothing() {
     fs::create_dir(folder.join("agent-folder.jsonl")).unwrap();
     symlink(fixture.scratch.path(), fixture.store.sessions().join("elsewhere")).unwrap();
     for id in ["agent-link", "agent-zero", "agent-folder", "outside"] {
-        assert!(matches!(fixture.store.load(id), Err(TranscriptError::Unknown { .. })), "{id}");
+        assert!(matches!(fixture.store.read(id), Err(StoreError::Unknown { .. })), "{id}");
     }
     fixture.store.clean(Duration::ZERO, SystemTime::now()).unwrap();
     assert_eq!(fs::read_to_string(outside).unwrap(), GOLDEN);
@@ -500,7 +502,7 @@ fn a_list_tells_what_became_of_each_run() {
         let mut journal = fixture.store.create(&header).unwrap();
         for text in last {
             let Line::Event(entry) = Line::parse(text).unwrap() else { unreachable!() };
-            journal.append(&entry).unwrap();
+            journal.write(&entry).unwrap();
         }
         journal
     };
@@ -565,7 +567,7 @@ fn a_list_reads_little() {
 fn cleaning_up_removes_what_is_old_and_nothing_else() {
     let fixture = Fixture::new();
     let artifacts = |id: &str, session: &str| {
-        let folder = fixture.store.artifacts_dir(&header(session, id)).unwrap();
+        let folder = fixture.store.artifacts_dir(&header(session, id).run).unwrap();
         fs::create_dir_all(folder.join("deep")).unwrap();
         fs::write(folder.join("deep/full.txt"), "12345").unwrap();
         folder
@@ -615,13 +617,13 @@ fn a_store_that_is_not_there_is_empty_and_one_that_cannot_be_read_is_an_error() 
     let fixture = Fixture::new();
     assert_eq!(fixture.store.list().unwrap(), []);
     assert_eq!(fixture.store.clean(Duration::ZERO, SystemTime::now()).unwrap().kept, 0);
-    let error = fixture.store.load("agent-1").unwrap_err();
+    let error = fixture.store.read("agent-1").unwrap_err();
     assert_eq!(error.hint(), "there are no transcripts yet");
     fs::create_dir_all(fixture.store.sessions().parent().unwrap()).unwrap();
     fs::write(fixture.store.sessions(), "a file").unwrap();
-    assert!(matches!(fixture.store.list(), Err(TranscriptError::Read { .. })));
+    assert!(matches!(fixture.store.list(), Err(StoreError::Read { .. })));
     let error = fixture.store.create(&header("s", "agent-1")).map(drop).unwrap_err();
-    assert!(matches!(error, TranscriptError::Write { .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Write { .. }), "{error:?}");
     fs::set_permissions(fixture.store.sessions(), Permissions::from_mode(0o600)).unwrap();
 }
 
@@ -635,7 +637,7 @@ fn a_follower_sees_whole_lines_as_they_are_written() {
     assert!(follower.is_running());
     let mut seen = Vec::new();
     for entry in entries() {
-        journal.append(&entry).unwrap();
+        journal.write(&entry).unwrap();
         seen.extend(follower.read().unwrap());
     }
     drop(journal);
@@ -652,7 +654,7 @@ fn a_follower_sees_whole_lines_as_they_are_written() {
     let (_, mut journal) = fixture.store.open("agent-1").unwrap();
     assert_eq!(follower.read().unwrap(), Vec::<String>::new());
     let next = answer(99, "on");
-    journal.append(&next).unwrap();
+    journal.write(&next).unwrap();
     assert_eq!(follower.read().unwrap(), [Line::Event(next).to_json().unwrap()]);
     assert!(follower.is_running());
 }
@@ -665,5 +667,5 @@ fn a_journal_on_a_machine_that_may_fail_syncs_by_itself() {
     let syncer = journal.syncer();
     thread::spawn(move || syncer.sync()).join().unwrap().unwrap();
     drop(journal);
-    assert_eq!(fixture.store.load("agent-1").unwrap().entries.len(), 12);
+    assert_eq!(fixture.store.read("agent-1").unwrap().entries.len(), 12);
 }

@@ -7,7 +7,7 @@ use attache_kernel::{
     id::SessionId,
     run::limits::{ExplicitLimits, RunLimits},
 };
-use attache_runtime::runtime::Runtime;
+use attache_runtime::store::FileStore;
 
 use super::RunArgs;
 use crate::{failure::Failure, settings::SubagentSettings, transcripts};
@@ -23,12 +23,12 @@ pub(super) struct SessionSpending {
 pub(super) fn spent_in(
     session: Option<&SessionId>,
     settings: &SubagentSettings,
-    runtime: &Runtime,
+    store: &FileStore,
 ) -> Result<SessionSpending, Failure> {
     let mut spent = SessionSpending::default();
     let is_capped = settings.max_tree_tokens.is_some() || settings.max_tree_cost_usd.is_some();
     let Some(session) = session.filter(|_| is_capped) else { return Ok(spent) };
-    let runs = runtime.transcripts().spending_in(session);
+    let runs = store.spending_in(session);
     let runs = runs.map_err(|error| transcripts::failure(&error))?;
     // What cannot be read is told by `attache usage`.
     for turn in runs.flatten().flat_map(|run| run.turns) {

@@ -4,7 +4,6 @@
 
 use std::{
     net::TcpListener,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -377,7 +376,7 @@ async fn a_stream_that_drips_is_alive_until_the_time_is_up() {
 
 /// The first retry of a run, which is then cancelled: nobody waits for it.
 async fn first_retry(lab: &Lab) -> (SubagentActivityEvent, Finished) {
-    let started = lab.start_with(|_| {});
+    let started = lab.start_with(|_| {}).await;
     let mut events = started.0.events(1);
     let retry = loop {
         let event = events.next().await.unwrap().activity();
@@ -632,7 +631,7 @@ async fn a_run_that_is_cancelled_hangs_up_at_once_and_keeps_what_it_heard() {
         let gate = Gate::new();
         let lab = Lab::new(api);
         lab.server.answer(begun(api).wait_for(&gate));
-        let started = lab.start_with(|_| {});
+        let started = lab.start_with(|_| {}).await;
         let mut events = started.0.events(1);
         while !matches!(events.next().await.unwrap().event, Event::TextChunk { .. }) {}
         started.0.cancel();

@@ -10,6 +10,7 @@ use std::{
 use serde::Serialize;
 
 use super::{
+    claim,
     lock::{self, FolderLock},
     names::Place,
     open_to_read,
@@ -115,7 +116,8 @@ fn settle(
     if age < older_than {
         return Ok(Fate::TooYoung);
     }
-    if !lock::acquire(&file, &guard)? {
+    // A resumed run still reads the artifacts of the earlier one.
+    if !lock::acquire(&file, &guard)? || claim::is_held(&place.folder, &guard, &place.id) {
         return Ok(Fate::Running);
     }
     let artifacts = place.artifacts();
@@ -126,6 +128,7 @@ fn settle(
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
+        claim::remove(&place.folder, &place.id)?;
         fs::remove_file(&place.path)?;
     }
     drop::<File>(file);
@@ -149,6 +152,9 @@ pub(super) fn remove_empty_folders(sessions: &Path, folders: &[PathBuf]) {
         // Whoever begins a run holds this until the run's file is in its folder.
         let _sessions = FolderLock::take(sessions);
         let guard = FolderLock::take(folder);
+        if let Ok(guard) = &guard {
+            claim::remove_stale(folder, guard);
+        }
         // A folder with something in it stays, and so does one that cannot be removed.
         fs::remove_dir(folder).unwrap_or_default();
         drop(guard);

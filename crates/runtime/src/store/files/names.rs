@@ -5,9 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::TranscriptError;
+use crate::store::StoreError;
 
 const ENDING: &str = ".jsonl";
+const CLAIM: &str = ".resuming";
 const LONGEST: usize = 200;
 
 /// A transcript that was found.
@@ -39,8 +40,17 @@ pub(super) fn artifacts_name(id: &str) -> String {
     format!("{id}.artifacts")
 }
 
+pub(super) fn claim_name(id: &str) -> String {
+    format!("{id}{CLAIM}")
+}
+
+/// The run that a claim's file is about.
+pub(super) fn claimed(name: &str) -> Option<&str> {
+    name.strip_suffix(CLAIM)
+}
+
 /// Passes ids that are plain file names.
-pub(super) fn check(id: &str) -> Result<(), TranscriptError> {
+pub(super) fn check(id: &str) -> Result<(), StoreError> {
     let problem = if id.is_empty() {
         "it is empty"
     } else if id.len() > LONGEST {
@@ -54,7 +64,7 @@ pub(super) fn check(id: &str) -> Result<(), TranscriptError> {
     } else {
         return Ok(());
     };
-    Err(TranscriptError::InvalidId { id: id.to_owned(), problem })
+    Err(StoreError::InvalidId { id: id.to_owned(), problem })
 }
 
 /// The folders of all sessions, in order; none if there is no folder for them yet.
@@ -74,6 +84,13 @@ pub(super) fn folders(sessions: &Path) -> io::Result<Vec<PathBuf>> {
     }
     folders.sort();
     Ok(folders)
+}
+
+/// The transcript of one run in a session; none if there is no such file.
+pub(super) fn transcript(folder: &Path, id: &str) -> Option<Place> {
+    let path = folder.join(file_name(id));
+    let is_file = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
+    is_file.then(|| Place { id: id.to_owned(), folder: folder.to_path_buf(), path })
 }
 
 /// The transcripts of a session, in order. A folder that was removed meanwhile has none.

@@ -22,7 +22,8 @@ use jiff::Timestamp;
 use memchr::{memchr, memmem::Finder};
 use serde::Deserialize;
 
-use super::{TranscriptError, names::Place, open_to_read};
+use super::{names::Place, open_to_read};
+use crate::store::StoreError;
 
 /// How much of a file is read at once.
 const PIECE: usize = 64 * 1024;
@@ -53,27 +54,25 @@ pub struct TurnSpending {
 
 type Marks = [Finder<'static>; 2];
 
-pub(super) fn of_all(
-    places: Vec<Place>,
-) -> impl Iterator<Item = Result<RunSpending, TranscriptError>> {
+pub(super) fn of_all(places: Vec<Place>) -> impl Iterator<Item = Result<RunSpending, StoreError>> {
     let marks = SpentLine::MARKS.map(Finder::new);
     places.into_iter().filter_map(move |place| match open_to_read(&place.path) {
         Ok(file) => of(file, &place.path, &marks).transpose(),
         // Cleaned away since it was found.
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(source) => Some(Err(TranscriptError::read(&place.path, source))),
+        Err(source) => Some(Err(StoreError::read(&place.path, source))),
     })
 }
 
 /// What a run spent; none if it was nothing.
-fn of(file: File, path: &Path, marks: &Marks) -> Result<Option<RunSpending>, TranscriptError> {
+fn of(file: File, path: &Path, marks: &Marks) -> Result<Option<RunSpending>, StoreError> {
     let mut lines = Lines { file: BufReader::with_capacity(PIECE, file), number: 0, path };
     let mut line = Vec::new();
     match (lines.next_into(&mut line)?, line.is_empty()) {
         (true, _) => {}
         // It was cut off before it began, or is about to begin.
         (false, true) => return Ok(None),
-        (false, false) => return Err(TranscriptError::NoHeader { path: path.to_path_buf() }),
+        (false, false) => return Err(StoreError::NoHeader { path: path.to_path_buf() }),
     }
     let head = lines.head(&line)?;
     let mut turns = Vec::new();
@@ -84,7 +83,7 @@ fn of(file: File, path: &Path, marks: &Marks) -> Result<Option<RunSpending>, Tra
                 let number = lines.number;
                 if lines.next_into(&mut line)? {
                     let path = path.to_path_buf();
-                    return Err(TranscriptError::Broken { path, line: number, problem });
+                    return Err(StoreError::Broken { path, line: number, problem });
                 }
                 // Nothing follows it: the end of a process that was killed.
             }
@@ -126,24 +125,22 @@ struct Lines<'path> {
 
 impl Lines<'_> {
     /// Reads the next line, without its end; false if there is no whole one any more.
-    fn next_into(&mut self, line: &mut Vec<u8>) -> Result<bool, TranscriptError> {
+    fn next_into(&mut self, line: &mut Vec<u8>) -> Result<bool, StoreError> {
         line.clear();
-        self.file
-            .read_until(b'\n', line)
-            .map_err(|source| TranscriptError::read(self.path, source))?;
+        self.file.read_until(b'\n', line).map_err(|source| StoreError::read(self.path, source))?;
         self.number += 1;
         // JSON never holds a zero: it is what a lost block reads as.
         Ok(line.pop() == Some(b'\n') && memchr(0, line).is_none())
     }
 
-    fn head(&self, line: &[u8]) -> Result<Head, TranscriptError> {
+    fn head(&self, line: &[u8]) -> Result<Head, StoreError> {
         let path = || self.path.to_path_buf();
-        let broken = |problem: String| TranscriptError::Broken { path: path(), line: 1, problem };
+        let broken = |problem: String| StoreError::Broken { path: path(), line: 1, problem };
         let read = |error: serde_json::Error| broken(error.to_string());
         let Version { format } = serde_json::from_slice(line).map_err(read)?;
         match format {
             Some(format) if format > u64::from(FORMAT) => {
-                Err(TranscriptError::NewerFormat { path: path(), format })
+                Err(StoreError::NewerFormat { path: path(), format })
             }
             Some(_) => Ok(serde_json::from_slice::<Header>(line).map_err(read)?.run),
             None => Err(broken("it is no header".to_owned())),

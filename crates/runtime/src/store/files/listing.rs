@@ -1,6 +1,6 @@
-//! Summaries: what a list of runs shows, taken from the two ends of each file.
+//! Listing: the summary of each run, taken from the two ends of its file.
 
-use std::{fs::File, io, os::unix::fs::FileExt as _, path::PathBuf};
+use std::{fs::File, io, os::unix::fs::FileExt as _};
 
 use attache_kernel::{
     id::{AgentName, RunId, SessionId},
@@ -11,72 +11,15 @@ use attache_kernel::{
     },
 };
 use memchr::{memchr, memrchr};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{lock, names::Place, open_to_read};
+use crate::store::{RunState, Summary};
 
 /// How much is read at once; most headers and last lines are shorter.
 const PIECE: usize = 8 * 1024;
 /// What a list shows of a task that nobody described.
 const DESCRIBED_BY: usize = 80;
-
-/// What has become of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunState {
-    /// It waits for a place.
-    Queued,
-    /// It works.
-    Running,
-    /// It reached its goal.
-    Completed,
-    /// It ended otherwise.
-    Failed,
-    /// It was cancelled, or its process is gone; it can be taken up again.
-    Interrupted,
-}
-
-impl RunState {
-    /// The word used on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Interrupted => "interrupted",
-        }
-    }
-}
-
-/// A run in a list.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Summary {
-    /// The run.
-    pub agent_id: RunId,
-    /// The agent.
-    pub agent_type: AgentName,
-    /// The session.
-    pub session_id: SessionId,
-    /// The run that asked for it.
-    pub parent_id: Option<RunId>,
-    /// The run it continued.
-    pub resumed_from: Option<RunId>,
-    /// The task in a few words.
-    pub description: String,
-    /// The model.
-    pub model: ModelUsed,
-    /// When it was made, as an RFC 3339 timestamp.
-    pub started_at: String,
-    /// When it ended, if it did.
-    pub ended_at: Option<String>,
-    /// What has become of it.
-    pub state: RunState,
-    /// How it ended, if it did.
-    pub status: Option<Status>,
-    /// Where its transcript lies.
-    pub path: PathBuf,
-}
 
 /// What a list needs of a header; the rest is passed over.
 #[derive(Deserialize)]
@@ -166,7 +109,7 @@ pub(super) fn state(last: Option<&Event>, is_held: bool) -> RunState {
 }
 
 /// The summary of a transcript; none if it has no header that can be read.
-pub(super) fn of(place: &Place) -> Option<Summary> {
+pub(super) fn summarise(place: &Place) -> Option<Summary> {
     let file = open_to_read(&place.path).ok()?;
     let head: Head = serde_json::from_slice(&first_line(&file).ok()??).ok()?;
     if head.format > FORMAT {

@@ -43,14 +43,22 @@ pub(super) fn acquire(file: &File, _guard: &FolderLock) -> io::Result<bool> {
 
 /// Whether somebody writes a file.
 pub(super) fn is_held(file: &File, folder: &Path) -> bool {
-    let guard = FolderLock::take(folder);
+    let _guard = FolderLock::take(folder);
+    is_locked(file)
+}
+
+/// The same for a caller that holds the lock of the folder.
+pub(super) fn is_locked(file: &File) -> bool {
     let tried = retry_on_intr(|| flock(file, FlockOperation::NonBlockingLockShared));
     if tried.is_ok() {
-        // Closing the file would do the same, a little later.
-        flock(file, FlockOperation::Unlock).unwrap_or_default();
+        release(file);
     }
-    drop(guard);
     tried == Err(Errno::WOULDBLOCK)
+}
+
+/// Ends a lock now; closing the file would do the same, a little later.
+pub(super) fn release(file: &File) {
+    flock(file, FlockOperation::Unlock).unwrap_or_default();
 }
 
 /// The process that writes a file, where the system says so and is sure.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use attache_kernel::run::transcript::{Entry, FORMAT, Header, Line, LineError};
 use memchr::memchr;
 
-use super::{RunState, Transcript, TranscriptError};
+use crate::store::{RunState, StoreError, Transcript};
 
 /// What a file holds.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ enum Found {
     Torn,
 }
 
-pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Content, TranscriptError> {
+pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Content, StoreError> {
     let mut header = None;
     let mut entries = Vec::new();
     let mut rest = bytes;
@@ -53,7 +53,7 @@ pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Content, TranscriptErro
         rest = after;
     }
     let Some(header) = header else {
-        return Err(TranscriptError::NoHeader { path: path.to_path_buf() });
+        return Err(StoreError::NoHeader { path: path.to_path_buf() });
     };
     let whole = bytes.len().saturating_sub(rest.len());
     Ok(Content { header, entries, whole: whole as u64, torn: !rest.is_empty() })
@@ -66,17 +66,9 @@ pub(super) fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((line, after.get(1..)?))
 }
 
-fn read_line(
-    line: &[u8],
-    number: usize,
-    is_last: bool,
-    path: &Path,
-) -> Result<Found, TranscriptError> {
-    let broken = |problem: String| TranscriptError::Broken {
-        path: path.to_path_buf(),
-        line: number,
-        problem,
-    };
+fn read_line(line: &[u8], number: usize, is_last: bool, path: &Path) -> Result<Found, StoreError> {
+    let broken =
+        |problem: String| StoreError::Broken { path: path.to_path_buf(), line: number, problem };
     // JSON never holds a zero: it is what a lost block reads as, and what came after it came later.
     if memchr(0, line).is_some() {
         return Ok(Found::Torn);
@@ -89,14 +81,14 @@ fn read_line(
     match Line::parse(text) {
         Ok(Line::Header(header)) if number == 1 && header.format > FORMAT => {
             let format = u64::from(header.format);
-            Err(TranscriptError::NewerFormat { path: path.to_path_buf(), format })
+            Err(StoreError::NewerFormat { path: path.to_path_buf(), format })
         }
         Ok(Line::Header(header)) if number == 1 => Ok(Found::Header(header)),
         Ok(Line::Header(_)) => Err(broken("it is a second header".to_owned())),
         Ok(Line::Event(_)) if number == 1 => Err(broken("it is no header".to_owned())),
         Ok(Line::Event(entry)) => Ok(Found::Entry(entry)),
         Err(LineError::NewerFormat(format)) => {
-            Err(TranscriptError::NewerFormat { path: path.to_path_buf(), format })
+            Err(StoreError::NewerFormat { path: path.to_path_buf(), format })
         }
         // Whole JSON of an unknown kind is somebody's work and not to be cut off.
         Err(LineError::Json(error)) if is_last && (error.is_syntax() || error.is_eof()) => {

@@ -1,7 +1,6 @@
-//! What can go wrong with a transcript, and what to do about it.
+//! What can go wrong with a store, and what to do about it.
 
 use std::{
-    fs::File,
     io,
     path::{Path, PathBuf},
 };
@@ -9,11 +8,11 @@ use std::{
 use attache_kernel::run::transcript::FORMAT;
 use rustix::io::Errno;
 
-use super::lock;
+use crate::remedy::remedy;
 
-/// Why a transcript cannot be written, read or found.
+/// Why a run cannot be written, read, found or owned.
 #[derive(Debug, thiserror::Error)]
-pub enum TranscriptError {
+pub enum StoreError {
     /// The id is no plain file name.
     #[error("`{}` cannot name a transcript: {problem}", id.escape_debug())]
     InvalidId {
@@ -46,13 +45,27 @@ pub enum TranscriptError {
         /// Where.
         path: PathBuf,
     },
-    /// Somebody is writing it.
-    #[error("the run of {} is still going on{}", path.display(), by(*pid))]
-    Running {
-        /// The transcript.
+    /// Somebody else owns the run now: another process writes it, or has taken it over.
+    #[error("the run {run} is still going on{}", elsewhere(by.as_deref()))]
+    OwnedElsewhere {
+        /// The run.
+        run: String,
+        /// Who owns it, such as `process 4711`, where that is known.
+        by: Option<String>,
+    },
+    /// Somebody else is resuming the run.
+    #[error("the run {run} is being resumed by {}", resumer(by))]
+    BeingResumed {
+        /// The earlier run.
+        run: String,
+        /// The run that goes on from it; empty if that is not known yet.
+        by: String,
+    },
+    /// The transcript was removed, moved or replaced while the run was writing it.
+    #[error("the transcript {} was removed while the run was going on", path.display())]
+    Removed {
+        /// Where it was.
         path: PathBuf,
-        /// The process that writes it, where the system says so.
-        pid: Option<u32>,
     },
     /// It has no whole first line: the run was cut off before it began.
     #[error("{} has no header", path.display())]
@@ -124,11 +137,15 @@ pub enum TranscriptError {
     },
 }
 
-fn by(pid: Option<u32>) -> String {
-    pid.map(|pid| format!(" in process {pid}")).unwrap_or_default()
+fn elsewhere(by: Option<&str>) -> String {
+    by.map(|by| format!(" in {by}")).unwrap_or_default()
 }
 
-impl TranscriptError {
+fn resumer(by: &str) -> &str {
+    if by.is_empty() { "another run" } else { by }
+}
+
+impl StoreError {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
@@ -147,7 +164,13 @@ impl TranscriptError {
                 format!("give more of the id: {}{more}", shown.join(", "))
             }
             Self::Exists { .. } => "give the new run an id of its own".to_owned(),
-            Self::Running { .. } => "wait for it, or stop it first".to_owned(),
+            Self::OwnedElsewhere { .. } | Self::BeingResumed { .. } => {
+                "wait for it, or stop it first".to_owned()
+            }
+            Self::Removed { .. } => {
+                "the run cannot be resumed; do not remove the sessions of runs that go on"
+                    .to_owned()
+            }
             Self::NoHeader { .. } => {
                 "the run was cut off before it began; start it again".to_owned()
             }
@@ -155,29 +178,30 @@ impl TranscriptError {
             Self::Broken { .. } => {
                 "the file was changed or damaged; the lines before that one are whole".to_owned()
             }
-            Self::Full { .. } => {
-                "make room (`attache clean` removes old transcripts); what was written is whole"
-                    .to_owned()
+            Self::Full { path, source } => {
+                format!("{}; what was written is whole", remedy(path, source))
             }
-            Self::Write { path, .. } | Self::Read { path, .. } => {
-                format!("check the owner and the permissions of {}", path.display())
-            }
+            Self::Write { path, source } | Self::Read { path, source } => remedy(path, source),
             Self::Halted { .. } => {
-                "the unfinished line is cut off when the run is taken up again".to_owned()
+                "the unfinished line is cut off when the run is resumed".to_owned()
             }
-            Self::Line { .. } => "this is a mistake in the program; please report it".to_owned(),
+            Self::Line { .. } => "this is a bug in the program; please report it".to_owned(),
             Self::Unmaskable { .. } => {
                 "a key or password is a word the program itself uses; change it".to_owned()
             }
         }
     }
 
-    /// The transcript it is about; none if it is about an id.
+    /// The transcript it is about; none if it is about a run.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::InvalidId { .. } | Self::Unknown { .. } | Self::Ambiguous { .. } => None,
+            Self::InvalidId { .. }
+            | Self::Unknown { .. }
+            | Self::Ambiguous { .. }
+            | Self::OwnedElsewhere { .. }
+            | Self::BeingResumed { .. } => None,
             Self::Exists { path }
-            | Self::Running { path, .. }
+            | Self::Removed { path }
             | Self::NoHeader { path }
             | Self::NewerFormat { path, .. }
             | Self::Broken { path, .. }
@@ -202,7 +226,10 @@ impl TranscriptError {
         }
     }
 
-    pub(super) fn running(path: &Path, file: &File) -> Self {
-        Self::Running { path: path.to_path_buf(), pid: lock::owner(file) }
+    /// The error, its cause and what to do about it, in one line.
+    pub fn report(&self) -> String {
+        let cause = std::error::Error::source(self);
+        let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+        format!("{self}{cause} ({})", self.hint())
     }
 }

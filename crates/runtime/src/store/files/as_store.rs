@@ -1,0 +1,83 @@
+//! The store of files as runs use it: what may wait for a lock or the disk waits on another thread.
+
+use std::{path::PathBuf, pin::Pin};
+
+use attache_kernel::{
+    id::RunId,
+    run::{
+        assignment::Assignment,
+        transcript::{Entry, Header},
+    },
+};
+
+use super::FileStore;
+use crate::store::{
+    JournalWriter, ResumeClaim, Secrets, Store, StoreError, StoreFuture, Summary, Transcript,
+};
+
+impl FileStore {
+    fn off_thread<T: Send + 'static>(
+        &self,
+        access: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
+    ) -> StoreFuture<'static, T> {
+        let store = self.clone();
+        Box::pin(async move {
+            let sessions = store.sessions().to_path_buf();
+            let done = tokio::task::spawn_blocking(move || access(&store)).await;
+            done.unwrap_or_else(|stopped| {
+                Err(StoreError::read(&sessions, std::io::Error::other(stopped)))
+            })
+        })
+    }
+}
+
+impl Store for FileStore {
+    fn create<'a>(&'a self, header: &'a Header) -> StoreFuture<'a, Box<dyn JournalWriter>> {
+        let header = header.clone();
+        self.off_thread(move |store| Ok(Box::new(store.create(&header)?) as Box<dyn JournalWriter>))
+    }
+
+    fn open<'a>(&'a self, id: &'a str) -> StoreFuture<'a, (Transcript, Box<dyn JournalWriter>)> {
+        let id = id.to_owned();
+        self.off_thread(move |store| {
+            let (transcript, writer) = store.open(&id)?;
+            Ok((transcript, Box::new(writer) as Box<dyn JournalWriter>))
+        })
+    }
+
+    fn read<'a>(&'a self, id: &'a str) -> StoreFuture<'a, Transcript> {
+        let id = id.to_owned();
+        self.off_thread(move |store| store.read(&id))
+    }
+
+    fn read_from<'a>(&'a self, run: &'a RunId, first_seq: u64) -> StoreFuture<'a, Vec<Entry>> {
+        let run = run.clone();
+        self.off_thread(move |store| store.read_from(&run, first_seq))
+    }
+
+    fn list(&self) -> StoreFuture<'_, Vec<Summary>> {
+        self.off_thread(Self::list)
+    }
+
+    fn claim_resume<'a>(
+        &'a self,
+        earlier: &'a Assignment,
+        by: &'a RunId,
+    ) -> StoreFuture<'a, ResumeClaim> {
+        let (earlier, by) = (earlier.clone(), by.clone());
+        self.off_thread(move |store| store.claim_resume(&earlier, &by))
+    }
+
+    fn artifacts_dir(&self, run: &Assignment) -> Result<PathBuf, StoreError> {
+        self.artifacts_of(run)
+    }
+
+    fn secrets(&self) -> &Secrets {
+        &self.shared.options.secrets
+    }
+
+    fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let queue = self.shared.queue.clone();
+        Box::pin(async move { queue.emptied().await })
+    }
+}
