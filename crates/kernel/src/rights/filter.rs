@@ -264,7 +264,7 @@ impl Denial<'_> {
     ) -> Result<(), WithheldReason> {
         match &self.rule {
             DenialRule::Understood(rule) if rule.is_unrestricted() => {
-                if rule.tools().covers(tool) {
+                if rule.denial_reaches(tool) {
                     return Err(reason(None));
                 }
             }
@@ -274,7 +274,10 @@ impl Denial<'_> {
                 }
             }
             DenialRule::NotUnderstood(tools, error) => {
-                if tools.covers(tool) {
+                let reads = ToolName::Builtin(BuiltinTool::ReadFile);
+                let is_reader =
+                    tool.builtin().is_some_and(|tool| BuiltinTool::READERS.contains(&tool));
+                if tools.covers(tool) || (is_reader && tools.covers(&reads)) {
                     return Err(reason(Some(error)));
                 }
             }

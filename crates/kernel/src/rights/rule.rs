@@ -131,8 +131,9 @@ impl ToolRule {
 
     /// Whether it has a say about a tool when it stands in a deny list.
     ///
-    /// That goes beyond the tools it names: a path that may not be read with one tool, or written with
-    /// one, may not be with another either, and an agent that may not be delegated to may not be run.
+    /// That goes beyond the tools it names. What `Read` may not read, bare or by a pattern, no other tool
+    /// may show; a path that may not be written with one tool may not be written with another; and an
+    /// agent that may not be delegated to may not be run.
     pub fn denial_reaches(&self, tool: &ToolName) -> bool {
         let is_kin = |tool| {
             let kin = self.kin();
@@ -143,17 +144,12 @@ impl ToolRule {
 
     /// Tools that do the same to the same things.
     fn kin(&self) -> &'static [BuiltinTool] {
-        const READERS: &[BuiltinTool] = &[
-            BuiltinTool::ReadFile,
-            BuiltinTool::ViewImage,
-            BuiltinTool::GrepFiles,
-            BuiltinTool::GlobFiles,
-            BuiltinTool::ListDir,
-        ];
         const STARTERS: &[BuiltinTool] = &[BuiltinTool::Task, BuiltinTool::SubagentRun];
         match &self.pattern {
             // A rule about `Grep` is about searching; only one about `Read` is about all reading.
-            Some(Pattern::Path(_)) if self.names(BuiltinTool::ReadFile) => READERS,
+            Some(Pattern::Path(_)) | None if self.names(BuiltinTool::ReadFile) => {
+                BuiltinTool::READERS
+            }
             Some(Pattern::Path(_)) => BuiltinTool::WRITERS,
             Some(Pattern::Agents(_)) => STARTERS,
             Some(Pattern::Command(_) | Pattern::Domain(_)) | None => &[],
@@ -202,7 +198,7 @@ impl ToolRule {
     /// Whether it denies a tool a file, or may do so.
     pub fn denies_file(&self, tool: &ToolName, path: &RealPath) -> bool {
         match &self.pattern {
-            None => self.tools.covers(tool),
+            None => self.denial_reaches(tool),
             Some(Pattern::Path(pattern)) => {
                 self.denial_reaches(tool) && pattern.may_match_real(path)
             }

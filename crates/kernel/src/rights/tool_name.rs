@@ -194,6 +194,10 @@ impl BuiltinTool {
     /// The tools that change files.
     pub const WRITERS: &'static [Self] = &[Self::WriteFile, Self::EditFile, Self::ApplyPatch];
 
+    /// The tools that show what a file contains, or that it is there.
+    pub const READERS: &'static [Self] =
+        &[Self::ReadFile, Self::ViewImage, Self::GrepFiles, Self::GlobFiles, Self::ListDir];
+
     /// The tools that delegate.
     pub const DELEGATION: &'static [Self] = &[
         Self::Task,

@@ -305,6 +305,24 @@ fn patterns_in_the_deny_list_take_away_calls() {
     assert!(!both.allows_line("git push"));
 }
 
+/// Denying `Read` denies every way to what a file contains, and to its name.
+#[test]
+fn a_bare_denial_of_read_takes_away_every_reader() {
+    for entry in ["Read", "read_file", "ReadFile", "Read(*)", "read*", "Read()"] {
+        let case = Case::disallowing(&[entry]);
+        for lost in ["read_file", "grep_files", "glob_files", "list_dir", "view_image"] {
+            assert!(!case.names().contains(&lost.to_owned()), "{entry}: {lost}");
+            let withheld = case.withheld();
+            let reason = &withheld.iter().find(|(tool, _)| tool == lost).expect("reported").1;
+            assert!(reason.contains(&format!("has `{entry}`")), "{entry}: {reason}");
+        }
+        assert!(case.names().contains(&"shell".to_owned()), "{entry}");
+    }
+    let searching = Case::disallowing(&["Grep"]).names();
+    assert!(searching.contains(&"read_file".to_owned()));
+    assert!(searching.contains(&"glob_files".to_owned()));
+}
+
 #[test]
 fn restrictions_that_are_not_understood_fail_closed() {
     let case =
@@ -329,6 +347,7 @@ fn wildcards_in_the_deny_list_take_away_what_they_match() {
     let names = case.names();
     for lost in [
         "read_file",
+        "grep_files",
         "write_file",
         "edit_file",
         "shell",
@@ -338,7 +357,7 @@ fn wildcards_in_the_deny_list_take_away_what_they_match() {
     ] {
         assert!(!names.contains(&lost.to_owned()), "{lost}");
     }
-    for kept in ["grep_files", "mcp__docs__read", "web_fetch"] {
+    for kept in ["mcp__docs__read", "web_fetch"] {
         assert!(names.contains(&kept.to_owned()), "{kept}");
     }
     let reason =
