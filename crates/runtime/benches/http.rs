@@ -250,6 +250,7 @@ impl World {
                         is_error: false,
                         images: Vec::new(),
                         artifacts: Vec::new(),
+                        data: None,
                     };
                     messages.push(Arc::new(Message::Tool { results: vec![result] }));
                 }

@@ -145,6 +145,7 @@ fn turn() -> Vec<Entry> {
             is_error: false,
             images: Vec::new(),
             artifacts: Vec::new(),
+            data: None,
         };
         add(Event::ToolReturned { tool_name, result, duration_ms: Some(3) });
     }

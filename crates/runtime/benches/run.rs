@@ -37,7 +37,7 @@ use attache_runtime::{
     model::{Chunks, Model, ModelCall, ModelFuture},
     store::{FileStore, JournalWriter, Options, StoreFuture},
     tasks::Links,
-    tool::{FileGuard, Tool, ToolContext, ToolFuture, ToolOutput},
+    tool::{Answering, FileGuard, Tool, ToolContext, ToolFuture, ToolOutput},
     workspace::Workspace,
 };
 use attache_testkit::assignment::assignment_of;
@@ -157,6 +157,7 @@ impl World {
                 cancel: CancellationToken::new(),
                 artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
                 files: FileGuard::unrestricted(),
+                answering: Answering::Text,
             },
             journal,
             events: EventLog::default(),

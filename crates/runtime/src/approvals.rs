@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 pub trait Approver: fmt::Debug + Send + Sync {
     /// Asks. Once the token is cancelled nobody waits for the answer any more, and the future is
     /// dropped.
-    fn ask(&self, question: Question, cancel: CancellationToken) -> Answering<'_>;
+    fn ask(&self, question: Question, cancel: CancellationToken) -> ApprovalFuture<'_>;
 }
 
 /// A question under way.
-pub type Answering<'a> = Pin<Box<dyn Future<Output = ApprovalAnswer> + Send + 'a>>;
+pub type ApprovalFuture<'a> = Pin<Box<dyn Future<Output = ApprovalAnswer> + Send + 'a>>;
 
 /// What somebody says to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum ApprovalAnswer {
 pub struct DenyAll;
 
 impl Approver for DenyAll {
-    fn ask(&self, _question: Question, _cancel: CancellationToken) -> Answering<'_> {
+    fn ask(&self, _question: Question, _cancel: CancellationToken) -> ApprovalFuture<'_> {
         let words = "nobody is there to ask".to_owned();
         Box::pin(std::future::ready(ApprovalAnswer::No { words }))
     }

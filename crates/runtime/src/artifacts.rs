@@ -7,7 +7,7 @@ use std::{
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use crate::{
@@ -22,7 +22,13 @@ pub struct Artifacts {
     directory: PathBuf,
     secrets: Secrets,
     next: AtomicU32,
+    /// How many bytes were kept.
+    kept: AtomicU64,
 }
+
+/// How many bytes of one text are kept at most, and of all texts of a run.
+const MAX_TEXT: usize = 8 << 20;
+const MAX_KEPT: u64 = 128 << 20;
 
 /// How much text a model is given at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +42,12 @@ pub struct Bound {
 impl Artifacts {
     /// Artifacts in a directory, which need not exist.
     pub fn new(directory: PathBuf) -> Self {
-        Self { directory, secrets: Secrets::default(), next: AtomicU32::new(1) }
+        Self {
+            directory,
+            secrets: Secrets::default(),
+            next: AtomicU32::new(1),
+            kept: AtomicU64::new(0),
+        }
     }
 
     /// The same, in which these never appear.
@@ -51,9 +62,18 @@ impl Artifacts {
         &self.directory
     }
 
-    /// Keeps a text and says where. This writes to disk: call it where blocking is allowed.
+    /// Keeps a text, as far as it is short enough, and says where; fails once a run has kept too much. This writes to disk: call it where blocking is allowed.
     pub fn keep(&self, stem: &str, text: &str) -> io::Result<PathBuf> {
-        let text = self.secrets.mask(text);
+        let mut text = self.secrets.mask(text);
+        let short = first_bytes(&text, MAX_TEXT);
+        if short.len() < text.len() {
+            text = format!("{short}\n[… the rest is too long to be kept]\n").into();
+        }
+        let bytes = text.len() as u64;
+        if self.kept.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_KEPT {
+            self.kept.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(io::Error::other("this run has kept too much already"));
+        }
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);

@@ -41,7 +41,7 @@ use crate::{
     model::Model,
     store::{ResumeClaim, Secrets, Store, StoreError},
     tasks::{Links, LiveRun, RunHandle, Slots, TreeBudget, letterbox},
-    tool::{FileGuard, Tool, ToolContext, catalogue::builtin_tools},
+    tool::{Answering, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
     workspace::{Workspace, WorkspaceError},
 };
 
@@ -303,6 +303,7 @@ impl Shared {
                 cancel,
                 artifacts: Arc::new(Artifacts::new(artifacts).masking(secrets.clone())),
                 files: FileGuard::new(Arc::new(start.rights)),
+                answering: Answering::default(),
             },
             journal,
             events: live.events.clone(),

@@ -8,6 +8,7 @@ pub mod catalogue;
 mod content;
 mod file_filter;
 mod file_guard;
+pub mod findings;
 mod glob_files;
 mod grep_files;
 mod list_dir;
@@ -24,6 +25,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::file_guard::FileGuard;
+use self::findings::Findings;
 use crate::{
     artifacts::Artifacts,
     workspace::{PathError, Workspace},
@@ -59,6 +61,18 @@ pub struct ToolContext {
     pub artifacts: Arc<Artifacts>,
     /// Which files it may have.
     pub files: FileGuard,
+    /// What its answer consists of.
+    pub answering: Answering,
+}
+
+/// What a tool's answer consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Answering {
+    /// Text for a language model.
+    #[default]
+    Text,
+    /// Also the same as values, for a model that is a program.
+    TextAndData,
 }
 
 /// What a call answers.
@@ -72,18 +86,38 @@ pub struct ToolOutput {
     pub images: Vec<Image>,
     /// Files that hold more of the answer.
     pub artifacts: Vec<PathBuf>,
+    /// The answer as values, where they were asked for; it never reaches a provider.
+    pub data: Option<Value>,
 }
 
 impl ToolOutput {
     /// An answer.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: false, images: Vec::new(), artifacts: Vec::new() }
+        Self {
+            text: text.into(),
+            is_error: false,
+            images: Vec::new(),
+            artifacts: Vec::new(),
+            data: None,
+        }
     }
 
     /// The same answer, with what else the reader must know in brackets at its end.
     pub(crate) fn with_remarks(mut self, remarks: &[String]) -> Self {
         if !remarks.is_empty() {
             self.text = format!("{}\n[{}]", self.text, remarks.join("; "));
+        }
+        self
+    }
+
+    /// The same answer with its findings, where they are wanted.
+    pub(crate) fn with_findings(
+        mut self,
+        answering: Answering,
+        findings: impl FnOnce() -> Findings,
+    ) -> Self {
+        if answering == Answering::TextAndData {
+            self.data = findings().bounded();
         }
         self
     }

@@ -8,6 +8,8 @@ mod at_hand;
 mod beneath;
 mod diagnosis;
 mod directory;
+mod glob_bounds;
+mod ignore_rules;
 mod path_error;
 mod walk;
 
@@ -22,7 +24,10 @@ use attache_kernel::rights::rule::RealPath;
 use self::{beneath::Root, diagnosis::Diagnosis};
 pub(crate) use self::{
     diagnosis::reason,
-    walk::{Below, Hidden, has_plain_ignore_files, walk, walk_error},
+    directory::NameKind,
+    glob_bounds::{GlobBoundError, check_glob},
+    ignore_rules::IgnoreRules,
+    walk::{Next, Seen, Walked},
 };
 pub use self::{
     directory::{Directory, Entry, EntryKind},
@@ -209,11 +214,6 @@ impl Location {
     /// Opens a file that a walk found below the same root, by its path below that root.
     pub(crate) fn open_below_root(&self, relative: &Path) -> std::io::Result<fs::File> {
         self.root.open_file(relative)
-    }
-
-    /// Whether a path below the same root is there and passes through no link.
-    pub(crate) fn is_below_root(&self, relative: &Path) -> bool {
-        self.root.holds(relative)
     }
 
     /// The path of the root that the place lies beneath.

@@ -205,6 +205,9 @@ pub struct ToolResult {
     /// What the call left behind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
+    /// The answer as values, for a model that is a program. It is never sent to a provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
 }
 
 /// A file a run leaves behind, such as the full text of an output that was cut.

@@ -12,7 +12,7 @@ use super::Driver;
 use crate::{
     approvals::Question,
     store::StoreError,
-    tool::{ToolContext, ToolOutput},
+    tool::{Answering, ToolContext, ToolOutput},
 };
 
 impl Driver {
@@ -36,7 +36,12 @@ impl Driver {
         // Whatever is left behind when this turn is interrupted is told to stop.
         let stop = self.cancel.child_token();
         let _stopped = stop.clone().drop_guard();
-        let context = ToolContext { cancel: stop, ..self.context.clone() };
+        let answering = if self.model.wants_structured_results() {
+            Answering::TextAndData
+        } else {
+            Answering::Text
+        };
+        let context = ToolContext { cancel: stop, answering, ..self.context.clone() };
         let mut under_way: FuturesUnordered<_> =
             calls.into_iter().map(|call| self.answer(call, context.clone())).collect();
         loop {
@@ -97,5 +102,6 @@ fn into_answer(name: &str, output: ToolOutput) -> ToolAnswer {
             description: format!("the whole output of {name}"),
         })
         .collect();
-    ToolAnswer { text: output.text, is_error: output.is_error, images: output.images, artifacts }
+    let ToolOutput { text, is_error, images, data, artifacts: _ } = output;
+    ToolAnswer { text, is_error, images, artifacts, data }
 }

@@ -6,14 +6,19 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::ToolOutput;
-use crate::workspace::Hidden;
+use crate::{
+    artifacts::first_bytes,
+    workspace::{GlobBoundError, check_glob},
+};
+
+/// The longest list of globs, in bytes.
+const MAX_LIST_BYTES: usize = 32 << 10;
 
 /// The files that some globs choose.
 #[derive(Debug)]
 pub(super) struct FileFilter {
     wanted: GlobSet,
     unwanted: GlobSet,
-    hidden: Hidden,
 }
 
 /// A glob that cannot be read; the text is for the model.
@@ -27,6 +32,9 @@ pub(super) struct GlobError {
 impl FileFilter {
     /// The files of a list of globs set apart by commas; those after `!` are left out.
     pub(super) fn of_list(list: &str) -> Result<Self, GlobError> {
+        if list.len() > MAX_LIST_BYTES {
+            return Err(GlobError::bound(list, GlobBoundError::TooLong { bytes: list.len() }));
+        }
         let mut wanted = GlobSetBuilder::new();
         let mut unwanted = GlobSetBuilder::new();
         for glob in split_list(list) {
@@ -54,13 +62,7 @@ impl FileFilter {
         Ok(Self {
             wanted: wanted.build().map_err(error)?,
             unwanted: unwanted.build().map_err(error)?,
-            hidden: if names_hidden(glob) { Hidden::Show } else { Hidden::Skip },
         })
-    }
-
-    /// Whether a walk must show hidden files: it must where a glob names one.
-    pub(super) fn hidden(&self) -> Hidden {
-        self.hidden
     }
 
     /// Whether it chooses a file.
@@ -71,7 +73,11 @@ impl FileFilter {
 
 impl GlobError {
     fn new(glob: &str, error: &globset::Error) -> Self {
-        Self { glob: glob.to_owned(), reason: error.kind().to_string() }
+        Self { glob: first_bytes(glob, 200).to_owned(), reason: error.kind().to_string() }
+    }
+
+    fn bound(glob: &str, error: GlobBoundError) -> Self {
+        Self { glob: first_bytes(glob, 200).to_owned(), reason: error.to_string() }
     }
 }
 
@@ -82,6 +88,7 @@ impl From<GlobError> for ToolOutput {
 }
 
 fn add(set: &mut GlobSetBuilder, glob: &str, anywhere: bool) -> Result<(), GlobError> {
+    check_glob(glob).map_err(|error| GlobError::bound(glob, error))?;
     let from_top = glob.strip_prefix('/').unwrap_or(glob);
     let mut pattern = from_top.strip_prefix("./").unwrap_or(from_top).to_owned();
     if pattern.ends_with('/') {
@@ -116,34 +123,6 @@ fn split_list(list: &str) -> Vec<&str> {
     .collect()
 }
 
-/// Whether a glob names something hidden: a dot where a name begins, also inside braces.
-fn names_hidden(glob: &str) -> bool {
-    let mut at_name = true;
-    let mut braces = Vec::new();
-    let mut letters = glob.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '/' => at_name = true,
-            '{' => braces.push(at_name),
-            ',' => at_name = braces.last().copied().unwrap_or(true),
-            '}' => {
-                braces.pop();
-                at_name = false;
-            }
-            '!' | ' ' if at_name => {}
-            '.' if at_name => {
-                let next = letters.peek();
-                if next.is_some_and(|next| !matches!(next, '.' | '/' | ',' | '}')) {
-                    return true;
-                }
-                at_name = false;
-            }
-            _ => at_name = false,
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,25 +147,6 @@ mod tests {
             for path in left {
                 assert!(!filter.chooses(Path::new(path)), "{globs} leaves {path}");
             }
-        }
-    }
-
-    #[test]
-    fn hidden_files_are_shown_where_a_glob_names_one() {
-        for (glob, hidden) in [
-            (".github/**", true),
-            ("**/.env", true),
-            ("{.a,b}/*", true),
-            ("{a,.b}", true),
-            ("!.x", true),
-            ("a, .b", true),
-            ("*.rs", false),
-            ("./src/*", false),
-            ("../x", false),
-            ("*{.rs,.toml}", false),
-            ("a.b/c.d", false),
-        ] {
-            assert_eq!(names_hidden(glob), hidden, "{glob}");
         }
     }
 

@@ -4,7 +4,11 @@
 //! tool sees; so it asks again here, with the place where the file really lies. Where no rule tells
 //! files apart, asking costs nothing.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    fs,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
 
 use attache_kernel::rights::{
     filter::{Refusal, ToolSet},
@@ -12,7 +16,7 @@ use attache_kernel::rights::{
 };
 
 use super::ToolOutput;
-use crate::workspace::Location;
+use crate::workspace::{Location, PathError, Workspace};
 
 /// Which files the tools of a run may have.
 #[derive(Debug, Clone)]
@@ -47,6 +51,50 @@ impl FileGuard {
 }
 
 impl Readable {
+    /// Finds what a path means, if the tool may have it.
+    pub(super) fn find(&self, workspace: &Workspace, given: &str) -> Result<Location, ToolOutput> {
+        let place = self.resolve(workspace, given)?;
+        self.check(&place)?;
+        Ok(place)
+    }
+
+    /// Finds what a path means, whether the tool may have it or not. The hint of an error names only
+    /// what it may have.
+    pub(super) fn resolve(
+        &self,
+        workspace: &Workspace,
+        given: &str,
+    ) -> Result<Location, PathError> {
+        workspace.resolve(given).map_err(|error| match error {
+            PathError::NotFound { given, mut near } => {
+                let top = workspace.top();
+                near.retain(|path| self.allows(&top, Path::new(path)));
+                PathError::NotFound { given, near }
+            }
+            other => other,
+        })
+    }
+
+    /// The workspace itself, if the tool may have it.
+    pub(super) fn find_top(&self, workspace: &Workspace) -> Result<Location, ToolOutput> {
+        let top = workspace.top();
+        self.check(&top)?;
+        Ok(top)
+    }
+
+    /// Whether the tool may have the file that a link leads to. A link that leads nowhere is judged by
+    /// what it says.
+    pub(super) fn allows_link(&self, place: &Location, link: &Path, target: &Path) -> bool {
+        if self.rights.is_none() {
+            return true;
+        }
+        let root = place.root_path();
+        let parent = link.parent().unwrap_or(Path::new(""));
+        let written = root.join(parent).join(target);
+        let led = fs::canonicalize(&written).unwrap_or_else(|_| without_dots(&written));
+        led.strip_prefix(root).map_or(true, |relative| self.allows(place, relative))
+    }
+
     /// Whether the tool may have what lies there; if not, what the model is told.
     pub(super) fn check(&self, place: &Location) -> Result<(), ToolOutput> {
         match self.refusal(place, place.relative()) {
@@ -64,4 +112,19 @@ impl Readable {
         let rights = self.rights.as_ref()?;
         rights.check_file(&self.tool, &place.real_path(relative)).err()
     }
+}
+
+/// A path with its `.` and `..` worked out as written.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
 }

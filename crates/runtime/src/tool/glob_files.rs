@@ -5,22 +5,26 @@
 mod report;
 
 use std::{
+    fs,
     os::unix::ffi::OsStrExt as _,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use attache_kernel::rights::tool_name::BuiltinTool;
-use ignore::{DirEntry, WalkState};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
-    arguments::Arguments, catalogue::threads, file_filter::FileFilter, off_thread::in_turn,
+    arguments::Arguments, catalogue::threads, file_filter::FileFilter, file_guard::Readable,
+    off_thread::in_turn,
 };
-use crate::workspace::{Below, Kind, Location, PathError, Workspace, walk, walk_error};
+use crate::workspace::{Kind, Location, NameKind, Next, PathError, Seen, Walked, Workspace};
+
+/// How many files are found at most.
+const MAX_FOUND: usize = 200_000;
 
 /// Finds files by name.
 #[derive(Debug)]
@@ -45,7 +49,9 @@ type Key = Box<[u8]>;
 #[derive(Debug, Default)]
 struct Found {
     files: Vec<Key>,
-    unread: Vec<String>,
+    /// How many files and directories the agent may not read.
+    forbidden: usize,
+    walked: Walked,
 }
 
 impl GlobFiles {
@@ -79,17 +85,22 @@ impl Tool for GlobFiles {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
         let readable = context.files.of(BuiltinTool::GlobFiles);
+        let answering = context.answering;
         Box::pin(in_turn(&self.turns, &context.cancel, move |stop| {
-            let request = Request::new(arguments, &workspace)?;
-            readable.check(&request.base)?;
-            let found = request.search(&workspace, stop)?;
-            Ok(request.report(found, &artifacts))
+            let request = Request::new(arguments, &workspace, &readable)?;
+            let found = request.search(&workspace, &readable, stop);
+            let output = request.report(&found, &artifacts);
+            Ok(output.with_findings(answering, || request.findings(&found)))
         }))
     }
 }
 
 impl Request {
-    fn new(arguments: Value, workspace: &Workspace) -> Result<Self, ToolOutput> {
+    fn new(
+        arguments: Value,
+        workspace: &Workspace,
+        readable: &Readable,
+    ) -> Result<Self, ToolOutput> {
         let mut arguments = Arguments::new(arguments)?;
         let pattern = arguments.required_text("pattern")?;
         let path = arguments.text("path")?;
@@ -98,8 +109,8 @@ impl Request {
         let (prefix, glob) = split_prefix(&pattern);
         let filter = FileFilter::of_glob(glob, !pattern.contains('/'))?;
         let start = match &path {
-            Some(path) => workspace.resolve(path)?,
-            None => workspace.top(),
+            Some(path) => readable.find(workspace, path)?,
+            None => readable.find_top(workspace)?,
         };
         if start.kind() == Kind::File {
             let message = format!("path must be a directory; {start} is a file");
@@ -109,38 +120,77 @@ impl Request {
             start
         } else {
             let below = Path::new(path.as_deref().unwrap_or_default()).join(prefix);
-            workspace
-                .resolve(&below.to_string_lossy())
-                .map_err(|error| no_such_prefix(&pattern, error))?
+            let base = readable
+                .resolve(workspace, &below.to_string_lossy())
+                .map_err(|error| no_such_prefix(&pattern, error))?;
+            readable.check(&base)?;
+            base
         };
         Ok(Self { pattern, base, filter })
     }
 
-    fn search(&self, workspace: &Workspace, stop: &CancellationToken) -> Result<Found, PathError> {
+    fn search(
+        &self,
+        workspace: &Workspace,
+        readable: &Readable,
+        stop: &CancellationToken,
+    ) -> Found {
         if self.base.kind() == Kind::File {
-            return Ok(Found::default());
+            return Found::default();
         }
-        let below = Below::new(&self.base.absolute());
-        let below_root = Below::new(self.base.root_path());
-        let found = Mutex::new(Found::default());
-        walk(&self.base, self.filter.hidden())?.threads(threads()).build_parallel().run(|| {
-            let mut batch = Batch { found: Found::default(), all: &found };
-            Box::new(move |entry| {
-                if stop.is_cancelled() {
-                    return WalkState::Quit;
+        let all = Mutex::new(Found::default());
+        let walked = self.base.walk(threads(), || {
+            let mut batch = Batch { found: Found::default(), all: &all };
+            move |seen: &Seen<'_>| {
+                if stop.is_cancelled() || batch.found.files.len() >= MAX_FOUND {
+                    return Next::Quit;
                 }
-                match entry {
-                    Ok(entry) => batch.add(&entry, below, &self.filter, workspace),
-                    Err(error) => {
-                        let (path, reason) = walk_error(&error);
-                        let path = self.base.show(below_root.of(path));
-                        batch.found.unread.push(format!("{path}: {reason}"));
-                    }
-                }
-                WalkState::Continue
-            })
+                self.visit(seen, workspace, readable, &mut batch.found)
+            }
         });
-        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+        let mut found = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.files.sort_unstable();
+        found.files.truncate(MAX_FOUND);
+        found.walked = walked;
+        found
+    }
+
+    fn visit(
+        &self,
+        seen: &Seen<'_>,
+        workspace: &Workspace,
+        readable: &Readable,
+        found: &mut Found,
+    ) -> Next {
+        let relative = seen.relative.strip_prefix(self.base.relative()).unwrap_or(seen.relative);
+        let is_wanted = match seen.kind {
+            NameKind::Directory => true,
+            NameKind::File => self.filter.chooses(relative),
+            // A link counts as the file it leads to, if it leads to one that may be read.
+            NameKind::Link => {
+                self.filter.chooses(relative) && workspace.leads_to_file(seen.absolute)
+            }
+            NameKind::Special => false,
+        };
+        if !is_wanted {
+            return Next::GoOn;
+        }
+        let leads_to_readable = || {
+            let target = fs::read_link(seen.absolute).unwrap_or_default();
+            seen.kind != NameKind::Link || readable.allows_link(&self.base, seen.relative, &target)
+        };
+        if !readable.allows(&self.base, seen.relative) || !leads_to_readable() {
+            found.forbidden += 1;
+            return Next::Skip;
+        }
+        if seen.kind != NameKind::Directory {
+            let mut key: Key = relative.as_os_str().as_bytes().into();
+            for byte in key.iter_mut().filter(|byte| **byte == b'/') {
+                *byte = 0;
+            }
+            found.files.push(key);
+        }
+        Next::GoOn
     }
 }
 
@@ -150,30 +200,11 @@ struct Batch<'a> {
     all: &'a Mutex<Found>,
 }
 
-impl Batch<'_> {
-    fn add(&mut self, entry: &DirEntry, below: Below, filter: &FileFilter, workspace: &Workspace) {
-        let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir()) else {
-            return;
-        };
-        let relative = below.of(entry.path());
-        // A link counts as the file it leads to, if it leads to one that may be read.
-        if filter.chooses(relative)
-            && (kind.is_file() || (kind.is_symlink() && workspace.leads_to_file(entry.path())))
-        {
-            let mut key: Key = relative.as_os_str().as_bytes().into();
-            for byte in key.iter_mut().filter(|byte| **byte == b'/') {
-                *byte = 0;
-            }
-            self.found.files.push(key);
-        }
-    }
-}
-
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.files.append(&mut self.found.files);
-        all.unread.append(&mut self.found.unread);
+        all.forbidden += self.found.forbidden;
     }
 }
 

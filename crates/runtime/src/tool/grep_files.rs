@@ -68,11 +68,12 @@ impl Tool for GrepFiles {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
         let readable = context.files.of(BuiltinTool::GrepFiles);
+        let answering = context.answering;
         Box::pin(in_turn(&self.turns, &context.cancel, move |stop| {
-            let query = Query::new(arguments, &workspace)?;
-            readable.check(&query.base)?;
-            let found = Search::run(&query, &readable, stop)?;
-            Ok(report::report(&query, &found, &artifacts))
+            let query = Query::new(arguments, &workspace, &readable)?;
+            let found = Search::run(&query, &readable, stop);
+            let output = report::report(&query, &found, &artifacts);
+            Ok(output.with_findings(answering, || report::findings(&query, &found)))
         }))
     }
 }

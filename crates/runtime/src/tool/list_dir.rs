@@ -61,33 +61,37 @@ impl Tool for ListDir {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
         let readable = context.files.of(BuiltinTool::ListDir);
+        let answering = context.answering;
         Box::pin(off_thread(&context.cancel, move |stop| {
-            list(arguments, &workspace, &readable, &artifacts, stop)
+            let tree = tree(arguments, &workspace, &readable, stop)?;
+            let output = report(&tree, &artifacts);
+            Ok(output.with_findings(answering, || tree.findings()))
         }))
     }
 }
 
-fn list(
+fn tree(
     arguments: Value,
     workspace: &Workspace,
     readable: &Readable,
-    artifacts: &Artifacts,
     stop: &CancellationToken,
-) -> Result<ToolOutput, ToolOutput> {
+) -> Result<Tree, ToolOutput> {
     let mut arguments = Arguments::new(arguments)?;
     let path = arguments.text("path")?;
     let depth = arguments.number("depth")?.unwrap_or(DEFAULT_DEPTH);
     arguments.finish()?;
     let location = match path {
-        Some(path) => workspace.resolve(&path)?,
-        None => workspace.top(),
+        Some(path) => readable.find(workspace, &path)?,
+        None => readable.find_top(workspace)?,
     };
-    readable.check(&location)?;
-    let tree = Tree::read(&location, depth.clamp(1, MAX_DEPTH), stop)?;
+    Ok(Tree::read(location, depth.clamp(1, MAX_DEPTH), readable, stop)?)
+}
+
+fn report(tree: &Tree, artifacts: &Artifacts) -> ToolOutput {
     let total = tree.len();
     let mut text = tree.render(MAX_SHOWN);
     if total == 0 {
-        text = format!("{location} is empty");
+        text = format!("{} is empty", tree.location());
     }
     let mut output = Bound::DEFAULT.apply(text, "list_dir", artifacts);
     let mut remarks = Vec::new();
@@ -99,5 +103,5 @@ fn list(
         output.artifacts.extend(artifact);
     }
     remarks.extend(tree.remarks());
-    Ok(output.with_remarks(&remarks))
+    output.with_remarks(&remarks)
 }

@@ -18,10 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines};
 use super::{
-    Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    Answering, Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     content::{self, Content},
     file_guard::Readable,
+    findings::{Findings, FoundFile},
     off_thread::off_thread,
     wording::{count, grouped, size},
 };
@@ -46,6 +47,7 @@ struct Request {
     path: String,
     offset: usize,
     limit: usize,
+    answering: Answering,
 }
 
 impl ReadFile {
@@ -76,7 +78,7 @@ impl Tool for ReadFile {
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
-        let request = match Request::new(arguments) {
+        let request = match Request::new(arguments, context.answering) {
             Ok(request) => request,
             Err(error) => return Box::pin(ready(error.into())),
         };
@@ -92,13 +94,14 @@ impl Tool for ReadFile {
 }
 
 impl Request {
-    fn new(arguments: Value) -> Result<Self, ArgumentError> {
+    fn new(arguments: Value, answering: Answering) -> Result<Self, ArgumentError> {
         let mut arguments = Arguments::new(arguments)?;
         let request = Self {
             path: arguments.required_text("path")?,
             // Counting from zero is a slip that can only mean the first line.
             offset: arguments.number("offset")?.unwrap_or(1).max(1),
             limit: arguments.number("limit")?.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LINES),
+            answering,
         };
         arguments.finish()?;
         Ok(request)
@@ -125,8 +128,7 @@ impl Request {
         readable: &Readable,
         stop: &CancellationToken,
     ) -> Result<ToolOutput, ToolOutput> {
-        let location = workspace.resolve(&self.path)?;
-        readable.check(&location)?;
+        let location = readable.find(workspace, &self.path)?;
         let file = location.open_file()?;
         let told = |error| ToolOutput::error(format!("{location}: {}", reason(&error)));
         let bytes = file.metadata().map_err(told)?.len();
@@ -180,7 +182,8 @@ impl Request {
                 count(skipped, "line")
             )));
         }
-        let mut page = Page { next: self.offset, ..Page::default() };
+        let keeps = self.answering == Answering::TextAndData;
+        let mut page = Page { next: self.offset, lines: keeps.then(Vec::new), ..Page::default() };
         while page.next < self.offset.saturating_add(self.limit)
             && page.text.len() < MAX_BYTES
             && page.ends.is_none()
@@ -201,7 +204,13 @@ impl Request {
                 page.next
             ));
         }
-        Ok(ToolOutput::text(page.finish()))
+        let lines = page.lines.take().unwrap_or_default();
+        let is_cut = page.ends.is_some();
+        Ok(ToolOutput::text(page.finish()).with_findings(self.answering, || {
+            let path = location.to_string();
+            let file = FoundFile { path, lines, ..FoundFile::default() };
+            Findings { files: vec![file], is_cut, ..Findings::default() }
+        }))
     }
 }
 
@@ -214,6 +223,8 @@ struct Page {
     cut: usize,
     lossy: bool,
     carriage_returns: bool,
+    /// The same lines as values, where they are wanted.
+    lines: Option<Vec<(usize, String)>>,
     /// Why nothing follows, where that is not the end of the file.
     ends: Option<String>,
 }
@@ -232,6 +243,9 @@ impl Page {
         self.text.push_str(&self.next.to_string());
         self.text.push('\t');
         self.text.push_str(&text);
+        if let Some(lines) = &mut self.lines {
+            lines.push((self.next, text.into_owned()));
+        }
         if line.left_out > 0 {
             self.cut += 1;
             self.text.push_str(&format_cut(line.left_out));

@@ -63,8 +63,7 @@ impl Tool for ViewImage {
         let workspace = context.workspace.clone();
         let readable = context.files.of(BuiltinTool::ViewImage);
         Box::pin(off_thread(&context.cancel, move |_| {
-            let location = workspace.resolve(&path(arguments)?)?;
-            readable.check(&location)?;
+            let location = readable.find(&workspace, &path(arguments)?)?;
             let file = location.open_file()?;
             view(&location, file)
                 .map_err(|error| ToolOutput::error(format!("{location}: {}", reason(&error))))

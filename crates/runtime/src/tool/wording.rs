@@ -11,6 +11,12 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
+/// That files or directories were left out because the agent may not read them.
+pub(crate) fn left_out(number: usize) -> String {
+    let them = if number == 1 { "it" } else { "them" };
+    format!("{} left out: this agent may not read {them}", count(number, "entry"))
+}
+
 /// A number with its thousands set apart.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();

@@ -6,12 +6,16 @@ use std::{
     fs, io,
     os::unix::fs::FileTypeExt as _,
     path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use attache_kernel::id::nearest;
 use rustix::io::Errno;
 
-use super::{Directory, Hidden, PathError, Workspace, shown, walk};
+use super::{Directory, Next, PathError, Seen, Workspace, shown};
 
 /// How many links to nothing are followed before giving up.
 const MAX_LINKS: usize = 40;
@@ -120,21 +124,21 @@ impl Diagnosis<'_> {
         let Some(name) = wanted.file_name() else {
             return Vec::new();
         };
-        let root = &self.workspace.root;
-        let Ok(mut walker) = walk(&self.workspace.top(), Hidden::Skip) else {
-            return Vec::new();
-        };
-        walker
-            .sort_by_file_name(Ord::cmp)
-            .build()
-            .take(MAX_WALK)
-            .flatten()
-            .filter(|entry| entry.file_name() == name && entry.depth() > 0)
-            .filter_map(|entry| Some(entry.path().strip_prefix(root.path()).ok()?.to_owned()))
-            .filter(|path| root.holds(path))
-            .take(MAX_NEAR)
-            .map(|path| root.show(&path))
-            .collect()
+        let looked_at = AtomicUsize::new(0);
+        let found: Mutex<Vec<PathBuf>> = Mutex::default();
+        self.workspace.top().walk(1, || {
+            |seen: &Seen<'_>| {
+                if seen.absolute.file_name() == Some(name) {
+                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                    found.push(seen.relative.to_owned());
+                }
+                let looked_at = looked_at.fetch_add(1, Ordering::Relaxed);
+                if looked_at < MAX_WALK { Next::GoOn } else { Next::Quit }
+            }
+        });
+        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.sort();
+        found.iter().take(MAX_NEAR).map(|path| self.workspace.root.show(path)).collect()
     }
 
     fn given(&self) -> String {

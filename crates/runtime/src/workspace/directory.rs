@@ -38,6 +38,15 @@ pub enum EntryKind {
     Special(&'static str),
 }
 
+/// What a name in a directory stands for, as far as reading the directory tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum NameKind {
+    File,
+    Directory,
+    Link,
+    Special,
+}
+
 impl Directory {
     pub(super) fn new(handle: OwnedFd) -> Self {
         Self { handle }
@@ -55,6 +64,32 @@ impl Directory {
             if names.len() >= most {
                 break;
             }
+        }
+        Ok(names)
+    }
+
+    /// The names in it and what they stand for, in no order.
+    pub(super) fn names_and_kinds(&self) -> io::Result<Vec<(OsString, NameKind)>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.handle)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let mut kind = entry.file_type();
+            if kind == FileType::Unknown {
+                // Some file systems tell only when asked.
+                let stat = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW);
+                kind = stat.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
+            }
+            let kind = match kind {
+                FileType::RegularFile => NameKind::File,
+                FileType::Directory => NameKind::Directory,
+                FileType::Symlink => NameKind::Link,
+                _ => NameKind::Special,
+            };
+            names.push((OsStr::from_bytes(name.to_bytes()).to_owned(), kind));
         }
         Ok(names)
     }

@@ -62,12 +62,6 @@ pub enum PathError {
         /// Where the link points.
         target: String,
     },
-    /// An ignore file on the way is a pipe, a device or far too long.
-    #[error("cannot look through {given}: a .gitignore or .ignore there is not a plain file")]
-    IgnoreFile {
-        /// The path as given.
-        given: String,
-    },
     /// It changed between check and open.
     #[error("{given} changed while it was being opened; try again")]
     Changed {

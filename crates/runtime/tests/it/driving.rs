@@ -25,7 +25,7 @@ use attache_kernel::{
 use attache_runtime::{
     artifacts::Artifacts,
     model::{Chunk, Model, ModelCall},
-    tool::{FileGuard, Tool, ToolContext, catalogue::builtin_tools},
+    tool::{Answering, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
     workspace::Workspace,
 };
 use attache_testkit::assignment::assignment_of;
@@ -143,6 +143,7 @@ impl Driver {
                 cancel: CancellationToken::new(),
                 artifacts: Arc::new(Artifacts::new(scratch.path().join("artifacts"))),
                 files: FileGuard::unrestricted(),
+                answering: Answering::Text,
             },
             _scratch: scratch,
         }
@@ -157,6 +158,9 @@ impl Driver {
     }
 
     fn drive(mut self, opened: Vec<Event>, model: &dyn Model) -> Done {
+        if model.wants_structured_results() {
+            self.context.answering = Answering::TextAndData;
+        }
         self.record(opened);
         for _ in 0..100 {
             self.now += Duration::from_millis(1);
@@ -190,6 +194,7 @@ impl Driver {
                         text: output.text,
                         is_error: output.is_error,
                         images: output.images,
+                        data: output.data,
                         ..ToolAnswer::default()
                     };
                     self.run.tool_returned(&call.id, output, self.now)

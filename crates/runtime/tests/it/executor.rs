@@ -30,7 +30,7 @@ use attache_kernel::{
     },
 };
 use attache_runtime::{
-    approvals::{Answering, ApprovalAnswer, Approvals, Approver, Question},
+    approvals::{ApprovalAnswer, ApprovalFuture, Approvals, Approver, Question},
     artifacts::Artifacts,
     events::{EventLog, Events},
     executor::{Execution, Patience, drive},
@@ -38,7 +38,8 @@ use attache_runtime::{
     store::{JournalWriter, StoreError, StoreFuture},
     tasks::Links,
     tool::{
-        Concurrency, FileGuard, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+        Answering, Concurrency, FileGuard, Repeatability, Tool, ToolContext, ToolFuture,
+        ToolOutput, ToolSpec,
     },
     workspace::Workspace,
 };
@@ -204,6 +205,7 @@ impl World {
                 cancel: self.cancel.clone(),
                 artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
                 files: FileGuard::unrestricted(),
+                answering: Answering::Text,
             },
             approvals: self.approvals.clone(),
             journal: Box::new(self.journal.clone()),

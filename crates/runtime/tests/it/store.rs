@@ -47,6 +47,7 @@ fn answer(seq: u64, text: &str) -> Entry {
         is_error: false,
         images: Vec::new(),
         artifacts: Vec::new(),
+        data: None,
     };
     let tool_name = "read_file".to_owned();
     entry(seq, Event::ToolReturned { tool_name, result, duration_ms: Some(1) })

@@ -5,6 +5,7 @@ mod bounded;
 mod catalogue;
 mod glob_files;
 mod grep_files;
+mod hostile;
 mod list_dir;
 mod read_file;
 mod rights;
@@ -16,7 +17,7 @@ use std::{fs, os::unix::fs::symlink, path::Path, sync::Arc};
 
 use attache_runtime::{
     artifacts::Artifacts,
-    tool::{FileGuard, Tool, ToolContext, ToolOutput, catalogue::builtin_tools},
+    tool::{Answering, FileGuard, Tool, ToolContext, ToolOutput, catalogue::builtin_tools},
     workspace::Workspace,
 };
 use serde_json::Value;
@@ -45,6 +46,7 @@ impl Fixture {
                 cancel: CancellationToken::new(),
                 artifacts: Arc::new(Artifacts::new(artifacts)),
                 files: FileGuard::unrestricted(),
+                answering: Answering::Text,
             },
             tools: builtin_tools(),
             scratch,

@@ -94,6 +94,7 @@ fn answer(seq: u64, text: &str) -> Entry {
         is_error: false,
         images: Vec::new(),
         artifacts: Vec::new(),
+        data: None,
     };
     let event =
         Event::ToolReturned { tool_name: "read_file".to_owned(), result, duration_ms: Some(1) };

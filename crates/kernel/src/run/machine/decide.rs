@@ -284,6 +284,7 @@ pub(super) fn answered(call: &OpenCall, text: String, is_error: bool, now_ms: u6
         is_error,
         images: Vec::new(),
         artifacts: Vec::new(),
+        data: None,
     };
     returned(call, result, now_ms)
 }

@@ -5,6 +5,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use serde_json::Value;
+
 use super::{
     ModelFailure, Run,
     decide::returned,
@@ -46,6 +48,8 @@ pub struct ToolAnswer {
     pub images: Vec<Image>,
     /// What the call left behind.
     pub artifacts: Vec<Artifact>,
+    /// The answer as values, for a model that is a program.
+    pub data: Option<Value>,
 }
 
 impl Run {
@@ -175,6 +179,7 @@ impl Run {
             is_error: output.is_error,
             images: output.images,
             artifacts: output.artifacts,
+            data: output.data,
         };
         let event = returned(call, result, milliseconds(now));
         self.happened(event, now)

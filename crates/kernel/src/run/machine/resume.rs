@@ -79,6 +79,7 @@ impl Run {
             is_error: call.disposition != Disposition::Complete,
             images: Vec::new(),
             artifacts: Vec::new(),
+            data: None,
         }
     }
 }

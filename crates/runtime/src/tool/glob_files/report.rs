@@ -3,51 +3,69 @@
 use std::{collections::BTreeMap, ffi::OsStr, os::unix::ffi::OsStrExt as _, path::PathBuf};
 
 use super::{
-    super::wording::{count, grouped},
-    Found, Key, Request, ToolOutput,
+    super::{
+        findings::{Findings, FoundFile},
+        wording::{count, grouped, left_out},
+    },
+    Found, Key, MAX_FOUND, Request, ToolOutput,
 };
 use crate::artifacts::{Artifacts, Bound};
 
 /// How many paths are shown at most.
 const MAX_SHOWN: usize = 200;
+/// How many paths are given as values at most.
+const MAX_GIVEN: usize = 1000;
 /// How many directories are counted apart when paths are left out.
 const MAX_DIRECTORIES: usize = 10;
 
 impl Request {
-    pub(super) fn report(&self, mut found: Found, artifacts: &Artifacts) -> ToolOutput {
+    pub(super) fn report(&self, found: &Found, artifacts: &Artifacts) -> ToolOutput {
         let total = found.files.len();
-        found.files.sort_unstable();
-        let shown: Vec<String> = found
-            .files
-            .iter()
-            .take(MAX_SHOWN)
-            .map(|key| self.path_of(key))
-            // A directory may have been swapped for a link while it was walked.
-            .filter(|path| self.base.is_below_root(path))
-            .map(|path| self.base.show(&path))
-            .collect();
         let text = if total == 0 {
             format!("no files match {} in {}", self.pattern, self.base)
         } else {
-            shown.join("\n")
+            self.shown(found, MAX_SHOWN).join("\n")
         };
         let mut output = Bound::DEFAULT.apply(text, "glob_files", artifacts);
         let mut remarks = Vec::new();
         if total == 0 {
-            remarks.push("hidden and git-ignored files are left out".to_owned());
+            remarks.push("ignored files and .git are left out".to_owned());
         }
         if total > MAX_SHOWN {
-            let (where_kept, artifact) = artifacts.keep_and_tell("glob_files", &self.all(&found));
+            let (where_kept, artifact) = artifacts.keep_and_tell("glob_files", &self.all(found));
             output.artifacts.extend(artifact);
+            let stopped = if total >= MAX_FOUND { "; the search stopped there" } else { "" };
             remarks.push(format!(
-                "{MAX_SHOWN} of {} shown; {}; {where_kept}",
+                "{MAX_SHOWN} of {}{stopped} shown; {}; {where_kept}",
                 count(total, "file"),
                 by_directory(&found.files)
             ));
         }
-        found.unread.sort_unstable();
-        remarks.extend(found.unread.drain(..).take(3));
+        if found.forbidden > 0 {
+            remarks.push(left_out(found.forbidden));
+        }
+        let mut unread = found.walked.unread.clone();
+        unread.sort_unstable();
+        let told = unread.iter().take(3);
+        remarks.extend(told.map(|(path, reason)| format!("{}: {reason}", self.base.show(path))));
+        remarks.extend(found.walked.notices.iter().cloned());
         output.with_remarks(&remarks)
+    }
+
+    /// The same as values.
+    pub(super) fn findings(&self, found: &Found) -> Findings {
+        let file = |path| FoundFile { path, ..FoundFile::default() };
+        Findings {
+            files: self.shown(found, MAX_GIVEN).into_iter().map(file).collect(),
+            is_cut: found.files.len() > MAX_GIVEN,
+            searched: None,
+            ignored: found.walked.ignored,
+            forbidden: found.forbidden,
+        }
+    }
+
+    fn shown(&self, found: &Found, most: usize) -> Vec<String> {
+        found.files.iter().take(most).map(|key| self.base.show(&self.path_of(key))).collect()
     }
 
     fn all(&self, found: &Found) -> String {

@@ -11,6 +11,8 @@ use super::query::{LineMode, Mode, Query};
 const MAX_LINE: usize = 400;
 /// How many of them stand before the match.
 const BEFORE_MATCH: usize = 100;
+/// How many lines of one file are kept, those around matches included.
+const MAX_LINES: usize = 10_000;
 /// How many lines of one match are shown.
 const MAX_MATCH_LINES: usize = 40;
 
@@ -53,7 +55,7 @@ impl<'q> HitSink<'q> {
     /// Whether more would be left out anyway. One row too many is kept, to know that there is more.
     fn is_full(&self) -> bool {
         match self.query.mode {
-            Mode::Content => self.hits.rows > self.query.limit,
+            Mode::Content => self.hits.rows > self.query.limit || self.hits.lines.len() > MAX_LINES,
             Mode::Files => true,
             Mode::Count => false,
         }

@@ -5,8 +5,17 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ignore::types::{Types, TypesBuilder};
 use serde_json::Value;
 
-use super::super::{ToolOutput, arguments::Arguments, file_filter::FileFilter};
-use crate::workspace::{Hidden, Location, Workspace};
+use super::super::{
+    ToolOutput, arguments::Arguments, file_filter::FileFilter, file_guard::Readable,
+};
+use crate::workspace::{Location, Workspace};
+
+/// The longest pattern, in bytes.
+const MAX_PATTERN_BYTES: usize = 16 << 10;
+/// The most memory of a compiled pattern.
+const MAX_COMPILED: usize = 10 << 20;
+/// The most memory that each thread uses to search for it faster.
+const MAX_CACHE: usize = 4 << 20;
 
 /// How many matching lines, or files, are shown unless asked otherwise.
 const DEFAULT_LIMIT: usize = 200;
@@ -60,7 +69,11 @@ struct Reading {
 }
 
 impl Query {
-    pub(super) fn new(arguments: Value, workspace: &Workspace) -> Result<Self, ToolOutput> {
+    pub(super) fn new(
+        arguments: Value,
+        workspace: &Workspace,
+        readable: &Readable,
+    ) -> Result<Self, ToolOutput> {
         let mut arguments = Arguments::new(arguments)?;
         let pattern = arguments.required_text("pattern")?;
         let path = arguments.text("path")?;
@@ -80,9 +93,16 @@ impl Query {
         arguments.finish()?;
 
         let base = match path {
-            Some(path) => workspace.resolve(&path)?,
-            None => workspace.top(),
+            Some(path) => readable.find(workspace, &path)?,
+            None => readable.find_top(workspace)?,
         };
+        if pattern.len() > MAX_PATTERN_BYTES {
+            return Err(ToolOutput::error(format!(
+                "the pattern has {} bytes; the maximum is {MAX_PATTERN_BYTES}. Search for a part of \
+                 it.",
+                pattern.len()
+            )));
+        }
         let (matcher, lines) = reading.compile(&pattern, multiline)?;
         Ok(Self {
             base,
@@ -96,11 +116,6 @@ impl Query {
             filter: glob.as_deref().map(FileFilter::of_list).transpose()?,
             types: file_type.as_deref().map(types_of).transpose()?,
         })
-    }
-
-    /// Whether the walk must show hidden files.
-    pub(super) fn hidden(&self) -> Hidden {
-        self.filter.as_ref().map_or(Hidden::Skip, FileFilter::hidden)
     }
 }
 
@@ -137,6 +152,8 @@ impl Reading {
         let mut builder = RegexMatcherBuilder::new();
         builder
             .multi_line(true)
+            .size_limit(MAX_COMPILED)
+            .dfa_size_limit(MAX_CACHE)
             .case_insensitive(self.ignore_case)
             .fixed_strings(self.fixed_strings)
             .dot_matches_new_line(lines == LineMode::DotAll);
@@ -147,6 +164,13 @@ impl Reading {
     }
 
     fn refuse(self, pattern: &str, error: &grep_regex::Error) -> ToolOutput {
+        let text = error.to_string();
+        if text.contains("size limit") {
+            return ToolOutput::error(
+                "the pattern is too large once compiled. Use fewer or smaller repetitions ({n}), or \
+                 a smaller class such as [a-z] instead of \\w.",
+            );
+        }
         if self.fixed_strings {
             return ToolOutput::error(format!("invalid pattern: {error}"));
         }

@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::hits::Hits;
+use crate::workspace::Walked;
 
 /// The files that matter so far, by path below the root.
 #[derive(Debug)]
@@ -31,6 +32,10 @@ pub(super) struct Found {
     pub(super) forbidden: usize,
     /// How many files were searched.
     pub(super) searched: usize,
+    /// How many entries the ignore rules left out.
+    pub(super) ignored: usize,
+    /// What must be known about the ignore files.
+    pub(super) notices: Vec<String>,
 }
 
 impl Ranking {
@@ -77,7 +82,8 @@ impl Ranking {
         self.forbidden.insert(path);
     }
 
-    pub(super) fn finish(mut self, searched: usize) -> Found {
+    pub(super) fn finish(mut self, searched: usize, walked: Walked) -> Found {
+        self.unread.extend(walked.unread);
         if self.is_full()
             && let Some((last, _)) = self.files.last_key_value()
         {
@@ -86,7 +92,14 @@ impl Ranking {
             self.forbidden.retain(|path| path <= last);
         }
         let forbidden = self.forbidden.len();
-        Found { files: self.files, unread: self.unread, forbidden, searched }
+        Found {
+            files: self.files,
+            unread: self.unread,
+            forbidden,
+            searched,
+            ignored: walked.ignored,
+            notices: walked.notices,
+        }
     }
 }
 
@@ -119,7 +132,7 @@ mod tests {
             for (path, rows) in shuffled {
                 ranking.add(path, Hits { rows, ..Hits::default() });
             }
-            let kept: Vec<PathBuf> = ranking.finish(0).files.into_keys().collect();
+            let kept: Vec<PathBuf> = ranking.finish(0, Walked::default()).files.into_keys().collect();
 
             let mut sorted = files;
             sorted.sort();

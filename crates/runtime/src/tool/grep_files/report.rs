@@ -1,7 +1,11 @@
 //! What a model is told about a search: rows by path, and in brackets what was left out.
 
 use super::{
-    super::{ToolOutput, wording::count},
+    super::{
+        ToolOutput,
+        findings::{Findings, FoundFile},
+        wording::count,
+    },
     hits::{Hits, Line},
     query::{MAX_LIMIT, Mode, Query},
     ranking::Found,
@@ -11,6 +15,8 @@ use crate::{
     workspace::Kind,
 };
 
+/// How many bytes of text are written before the rest is left out.
+const MAX_TEXT: usize = 8 << 20;
 /// How many files that could not be read are named.
 const MAX_UNREAD: usize = 3;
 
@@ -18,7 +24,7 @@ pub(super) fn report(query: &Query, found: &Found, artifacts: &Artifacts) -> Too
     let mut report = Report { text: String::new(), left: query.limit };
     let mut is_cut = false;
     for (path, hits) in &found.files {
-        if report.left == 0 {
+        if report.left == 0 || report.text.len() > MAX_TEXT {
             is_cut = true;
             break;
         }
@@ -36,6 +42,31 @@ pub(super) fn report(query: &Query, found: &Found, artifacts: &Artifacts) -> Too
         output.text = nothing(query, found);
     }
     output.with_remarks(&remarks)
+}
+
+/// The same as values.
+pub(super) fn findings(query: &Query, found: &Found) -> Findings {
+    let mut left = query.limit;
+    let mut files = Vec::new();
+    for (path, hits) in &found.files {
+        if left == 0 {
+            break;
+        }
+        let matches = hits.lines.iter().filter_map(|line| match line {
+            Line::Match(number, text) => Some((usize::try_from(*number).ok()?, text.clone())),
+            Line::Context(..) | Line::Cut(_) | Line::Break => None,
+        });
+        let lines: Vec<_> = matches.take(left).collect();
+        left -= hits.rows.min(left);
+        files.push(FoundFile { path: query.base.show(path), count: hits.count, lines });
+    }
+    Findings {
+        is_cut: found.files.values().map(|hits| hits.rows).sum::<usize>() > query.limit,
+        files,
+        searched: Some(found.searched),
+        ignored: found.ignored,
+        forbidden: found.forbidden,
+    }
 }
 
 /// An answer being written.
@@ -109,6 +140,7 @@ fn remarks(query: &Query, found: &Found, is_cut: bool) -> Vec<String> {
     if let more @ 1.. = found.unread.len().saturating_sub(MAX_UNREAD) {
         remarks.push(format!("{} not searched", count(more, "more file")));
     }
+    remarks.extend(found.notices.iter().cloned());
     remarks
 }
 
@@ -118,7 +150,7 @@ fn nothing(query: &Query, found: &Found) -> String {
     match query.base.kind() {
         Kind::File => nothing,
         Kind::Directory => format!(
-            "{nothing} ({} searched; hidden and git-ignored ones are not)",
+            "{nothing} ({} searched; ignored files and .git are not)",
             count(found.searched, "file")
         ),
     }

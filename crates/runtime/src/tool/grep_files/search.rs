@@ -12,7 +12,6 @@ use std::{
 };
 
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -21,10 +20,10 @@ use super::{
     query::{LineMode, Mode, Query},
     ranking::{Found, Ranking},
 };
-use crate::workspace::{Below, Kind, PathError, reason, walk, walk_error};
+use crate::workspace::{Kind, NameKind, Next, Seen, Walked, reason};
 
 /// The most memory for one line, or for one file if matches may span lines.
-const MAX_HEAP: usize = 64 << 20;
+const MAX_HEAP: usize = 16 << 20;
 
 /// A search under way.
 #[derive(Debug)]
@@ -44,7 +43,7 @@ impl<'a> Search<'a> {
         query: &'a Query,
         readable: &'a Readable,
         stop: &'a CancellationToken,
-    ) -> Result<Found, PathError> {
+    ) -> Found {
         let search = Self {
             query,
             readable,
@@ -53,66 +52,46 @@ impl<'a> Search<'a> {
             is_full: AtomicBool::new(false),
             searched: AtomicUsize::new(0),
         };
-        match query.base.kind() {
+        let walked = match query.base.kind() {
             Kind::File => {
                 let mut searcher = search.searcher(BinaryDetection::convert(0));
                 search.search(query.base.relative(), &mut searcher);
+                Walked::default()
             }
-            Kind::Directory => search.walk()?,
-        }
+            Kind::Directory => query.base.walk(threads(), || {
+                let mut searcher = search.searcher(BinaryDetection::quit(0));
+                let search = &search;
+                move |seen: &Seen<'_>| search.visit(seen, &mut searcher)
+            }),
+        };
         let searched = search.searched.into_inner();
         let ranking = search.ranking.into_inner();
-        Ok(ranking.unwrap_or_else(PoisonError::into_inner).finish(searched))
+        ranking.unwrap_or_else(PoisonError::into_inner).finish(searched, walked)
     }
 
-    fn walk(&self) -> Result<(), PathError> {
-        let base = &self.query.base;
-        let below_base = Below::new(&base.absolute());
-        let below_root = Below::new(base.root_path());
-        let mut walker = walk(base, self.query.hidden())?;
-        if let Some(types) = &self.query.types {
-            walker.types(types.clone());
+    fn visit(&self, seen: &Seen<'_>, searcher: &mut Searcher) -> Next {
+        if self.stop.is_cancelled() {
+            return Next::Quit;
         }
-        walker.threads(threads()).build_parallel().run(|| {
-            let mut searcher = self.searcher(BinaryDetection::quit(0));
-            Box::new(move |entry| {
-                if self.stop.is_cancelled() {
-                    return WalkState::Quit;
-                }
-                match entry {
-                    Ok(entry) => self.visit(&entry, below_base, below_root, &mut searcher),
-                    Err(error) => {
-                        let (path, reason) = walk_error(&error);
-                        let path = below_root.of(path).to_owned();
-                        self.ranking().add_unread(path, reason);
-                        WalkState::Continue
-                    }
-                }
-            })
-        });
-        Ok(())
-    }
-
-    fn visit(
-        &self,
-        entry: &DirEntry,
-        below_base: Below,
-        below_root: Below,
-        searcher: &mut Searcher,
-    ) -> WalkState {
-        let path = below_root.of(entry.path());
+        let path = seen.relative;
         if self.is_full.load(Ordering::Relaxed) && self.ranking().is_beyond(path) {
             // All that is in a directory comes after it.
-            return WalkState::Skip;
+            return Next::Skip;
         }
-        let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-        let is_chosen = self.query.filter.as_ref().is_none_or(|filter| {
-            filter.chooses(below_base.of(entry.path())) || filter.chooses(path)
-        });
-        if is_file && is_chosen {
+        if seen.kind == NameKind::File && self.is_chosen(path) {
             self.search(path, searcher);
         }
-        WalkState::Continue
+        Next::GoOn
+    }
+
+    fn is_chosen(&self, path: &Path) -> bool {
+        let by_type =
+            self.query.types.as_ref().is_none_or(|types| !types.matched(path, false).is_ignore());
+        by_type
+            && self.query.filter.as_ref().is_none_or(|filter| {
+                let below_base = path.strip_prefix(self.query.base.relative()).unwrap_or(path);
+                filter.chooses(below_base) || filter.chooses(path)
+            })
     }
 
     /// Searches one file, given by its path below the root.

@@ -52,7 +52,7 @@ impl Lab {
 }
 
 fn asked(path: &str, offset: usize, limit: usize) -> Request {
-    Request::new(json!({"path": path, "offset": offset, "limit": limit})).unwrap()
+    Request::new(json!({"path": path, "offset": offset, "limit": limit}), Answering::Text).unwrap()
 }
 
 #[test]
@@ -143,7 +143,8 @@ fn what_is_not_plainly_a_small_file_of_the_workspace_is_not_at_hand() {
         "/etc/passwd",
     ];
     for path in elsewhere.into_iter().chain([outside.as_str()]) {
-        let request = Request { path: path.to_owned(), offset: 1, limit: 9 };
+        let request =
+            Request { path: path.to_owned(), offset: 1, limit: 9, answering: Answering::Text };
         let text = lab.at_hand(&request);
         assert!(text.is_none(), "{path}: {text:?}");
     }

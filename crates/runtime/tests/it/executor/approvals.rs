@@ -25,7 +25,7 @@ impl Answers {
 }
 
 impl Approver for Answers {
-    fn ask(&self, question: Question, _cancel: CancellationToken) -> Answering<'_> {
+    fn ask(&self, question: Question, _cancel: CancellationToken) -> ApprovalFuture<'_> {
         self.questions.lock().unwrap().push(question);
         let answer = self.answers.lock().unwrap().pop_front().unwrap();
         Box::pin(std::future::ready(answer))
@@ -40,7 +40,7 @@ struct Silent {
 }
 
 impl Approver for Silent {
-    fn ask(&self, _question: Question, cancel: CancellationToken) -> Answering<'_> {
+    fn ask(&self, _question: Question, cancel: CancellationToken) -> ApprovalFuture<'_> {
         *self.told_to_stop.lock().unwrap() = Some(cancel);
         self.asked.cancel();
         Box::pin(std::future::pending())

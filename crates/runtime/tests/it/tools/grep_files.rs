@@ -34,7 +34,8 @@ fn lines_are_shown_under_their_files() {
     let fixture = fixture();
     assert_eq!(
         grep(&fixture, json!({"pattern": "needle"})),
-        "a.rs\n2:let needle = 1;\n\nb/c.py\n1:needle\n3:needle needle\n\nnested/take.rs\n1:needle"
+        ".hidden/h.rs\n1:needle\n\na.rs\n2:let needle = 1;\n\nb/c.py\n1:needle\n3:needle needle\n\n\
+         nested/take.rs\n1:needle"
     );
 }
 
@@ -43,11 +44,11 @@ fn files_and_counts_are_told_by_path() {
     let fixture = fixture();
     assert_eq!(
         grep(&fixture, json!({"pattern": "needle", "mode": "files"})),
-        "a.rs\nb/c.py\nnested/take.rs"
+        ".hidden/h.rs\na.rs\nb/c.py\nnested/take.rs"
     );
     assert_eq!(
         grep(&fixture, json!({"pattern": "needle", "mode": "count", "ignore_case": true})),
-        "a.rs:1\nb/c.py:3\nnested/take.rs:1"
+        ".hidden/h.rs:1\na.rs:1\nb/c.py:3\nnested/take.rs:1"
     );
 }
 
@@ -55,14 +56,14 @@ fn files_and_counts_are_told_by_path() {
 fn globs_types_and_paths_narrow_the_search() {
     let fixture = fixture();
     for (arguments, files) in [
-        (json!({"glob": "*.rs"}), "a.rs\nnested/take.rs"),
+        (json!({"glob": "*.rs"}), ".hidden/h.rs\na.rs\nnested/take.rs"),
         (json!({"glob": "!*.rs"}), "b/c.py"),
         (json!({"glob": "b/**"}), "b/c.py"),
-        (json!({"glob": "*.{py,rs},!a.rs"}), "b/c.py\nnested/take.rs"),
+        (json!({"glob": "*.{py,rs},!a.rs"}), ".hidden/h.rs\nb/c.py\nnested/take.rs"),
         (json!({"glob": "*.log"}), ""),
         (json!({"glob": ".hidden/*"}), ".hidden/h.rs"),
-        (json!({"type": "rust"}), "a.rs\nnested/take.rs"),
-        (json!({"type": "rs"}), "a.rs\nnested/take.rs"),
+        (json!({"type": "rust"}), ".hidden/h.rs\na.rs\nnested/take.rs"),
+        (json!({"type": "rs"}), ".hidden/h.rs\na.rs\nnested/take.rs"),
         (json!({"type": "py"}), "b/c.py"),
         (json!({"path": "b"}), "b/c.py"),
         (json!({"path": "b", "glob": "b/*.py"}), "b/c.py"),
@@ -86,7 +87,7 @@ fn finding_nothing_says_how_much_was_searched() {
     let fixture = fixture();
     assert_eq!(
         grep(&fixture, json!({"pattern": "absent"})),
-        "no matches for absent in . (4 files searched; hidden and git-ignored ones are not)"
+        "no matches for absent in . (7 files searched; ignored files and .git are not)"
     );
 }
 

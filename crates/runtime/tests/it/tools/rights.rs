@@ -78,9 +78,9 @@ fn a_file_that_may_not_be_read_is_not_read_through_a_link() {
 fn a_search_leaves_out_what_may_not_be_read() {
     let fixture = fixture(None, DENIALS);
     for (arguments, left_out) in [
-        (json!({"pattern": "password"}), 4),
+        (json!({"pattern": "password"}), 5),
         (json!({"pattern": "password", "glob": "*.txt"}), 3),
-        (json!({"pattern": "password", "mode": "count"}), 4),
+        (json!({"pattern": "password", "mode": "count"}), 5),
     ] {
         let text = fixture.text("grep_files", arguments.clone());
         assert!(text.contains("other.txt") && text.contains("src/a.txt"), "{arguments}: {text}");
@@ -117,5 +117,34 @@ fn what_may_be_read_does_not_grow_by_links() {
 fn where_no_rule_tells_files_apart_everything_is_searched() {
     let fixture = fixture(None, &["Bash(rm *)", "Write(secret.txt)"]);
     let text = fixture.text("grep_files", json!({"pattern": "12345", "mode": "files"}));
-    assert_eq!(text, "large.txt\nother.txt\nsecret.txt\nsecrets/deep/b.txt");
+    assert_eq!(text, ".env\nlarge.txt\nother.txt\nsecret.txt\nsecrets/deep/b.txt");
+}
+
+/// What may not be read does not show its name or size either, not as a link's target, not in a hint.
+#[test]
+fn what_may_not_be_read_is_not_named() {
+    let fixture = fixture(None, DENIALS);
+    for arguments in [json!({}), json!({"depth": 5}), json!({"path": "ways", "depth": 5})] {
+        let text = fixture.text("list_dir", arguments.clone());
+        for name in ["secret", ".env", "large", "picture", "seen", "lnk"] {
+            assert!(!text.contains(name), "{arguments}: {text}");
+        }
+        assert!(text.contains("left out: this agent may not read"), "{arguments}: {text}");
+    }
+    assert!(fixture.text("list_dir", json!({})).contains("other.txt"));
+    for pattern in ["**/*", "**/.env", "*.png", "secrets/**", "secret.txt"] {
+        let output = fixture.call("glob_files", json!({"pattern": pattern}));
+        let found = output.text.lines().filter(|line| !line.contains(pattern));
+        for line in found {
+            for name in ["secret", ".env", "large", "picture", "seen", "lnk"] {
+                assert!(!line.contains(name), "{pattern}: {}", output.text);
+            }
+        }
+    }
+    for tool in ["read_file", "view_image", "list_dir", "grep_files"] {
+        let output = fixture.call(tool, json!({"path": "secre.txt", "pattern": "x"}));
+        assert!(!output.text.contains("secret.txt"), "{tool}: {}", output.text);
+    }
+    let near = fixture.error("read_file", json!({"path": "othr.txt"}));
+    assert!(near.contains("did you mean other.txt?"), "{near}");
 }

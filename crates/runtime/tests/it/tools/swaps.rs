@@ -59,10 +59,14 @@ fn searching_and_listing_see_the_inside_or_nothing() {
         for _ in 0..150 {
             let found = fixture.call("grep_files", json!({"pattern": "SECRET"})).text;
             assert!(found.starts_with("no matches"), "{found}");
+            assert!(!found.contains("hush"), "{found}");
             let listed = fixture.call("list_dir", json!({"depth": 4})).text;
             assert!(!listed.contains("hush"), "{listed}");
             let globbed = fixture.call("glob_files", json!({"pattern": "**/hush*"})).text;
             assert!(!globbed.contains("hush.txt"), "{globbed}");
+            for entry in fixture.call("glob_files", json!({"pattern": "**/*"})).text.lines() {
+                assert!(!entry.contains("hush"), "{entry}");
+            }
         }
     });
 }

@@ -98,5 +98,6 @@ fn stub(result: &ToolResult, text: &str) -> ToolResult {
         is_error: result.is_error,
         images: Vec::new(),
         artifacts: result.artifacts.clone(),
+        data: None,
     }
 }

@@ -156,6 +156,7 @@ fn results_of_calls_that_are_gone_go_too() {
         is_error: false,
         images: Vec::new(),
         artifacts: Vec::new(),
+        data: None,
     };
     let assistant = |content: Vec<AssistantPart>| Message::Assistant { content };
     let settled = assistant(vec![thinking(), read("a", "x")]);

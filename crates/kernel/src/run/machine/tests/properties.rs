@@ -499,7 +499,7 @@ fn work_of(turns: u32) -> usize {
         drop(request);
         run.model_replied(reply(vec![read("same", &turn.to_string())]), now);
         for event in run.begin_calls(now) {
-            run.activity(&event, 1, "").unwrap();
+            run.observed(event, 1, "").unwrap().activity().unwrap();
         }
         let Step::CallTools(calls) = run.next_step() else {
             panic!("a tool is called");
