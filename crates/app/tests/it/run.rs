@@ -267,6 +267,40 @@ fn a_run_that_was_cut_off_is_resumed() {
 }
 
 #[test]
+fn a_resumed_run_has_only_what_its_header_and_today_both_allow() {
+    let project = project();
+    with_code(&project);
+    project.agent("worker", "description: d\ntools: Read, Grep, Bash\nmaxTurns: 20");
+    let header = |ran: &Ran| -> Value {
+        let lines = fs::read_to_string(object(ran)["transcript"].as_str().unwrap()).unwrap();
+        let header: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+        header["run"].clone()
+    };
+    let begun = project.run(&["run", "worker", "tool filter", "--max-turns", "7", "--json"]);
+    let begun = header(&begun);
+    assert_eq!(begun["rights"], json!({"grep_files": [], "read_file": []}));
+    assert_eq!(begun["limits"]["max_turns"], 7);
+    assert_eq!(begun["definition"]["runConfig"]["maxTurns"], 20);
+    // Trust that came later widens no run that began without it.
+    project.run(&["trust", "worker", "--yes"]);
+    let resumed = header(&project.run(&["run", "--resume", "last", "more", "--json"]));
+    assert_eq!(resumed["rights"], begun["rights"]);
+    assert_eq!(resumed["limits"]["max_turns"], 7);
+    let withheld = resumed["withheld_tools"].to_string();
+    assert!(withheld.contains("the run that this one continues did not have it"), "{withheld}");
+    let longer = ["run", "--resume", "last", "more", "--max-turns", "9", "--json"];
+    assert_eq!(header(&project.run(&longer))["limits"]["max_turns"], 9);
+    // A run that was nested is judged as nested when it goes on.
+    let nested = object(&project.run(&["run", "Explore", "tool filter", "--json"]));
+    let path = nested["transcript"].as_str().unwrap();
+    let lines = fs::read_to_string(path).unwrap();
+    let lines = lines.replacen("\"depth\":1", "\"depth\":3", 1);
+    fs::write(path, lines.replacen("\"parent_id\":null", "\"parent_id\":\"agent-0\"", 1)).unwrap();
+    let resumed = header(&project.run(&["run", "--resume", "last", "more", "--json"]));
+    assert_eq!((&resumed["depth"], &resumed["parent_id"]), (&json!(3), &json!("agent-0")));
+}
+
+#[test]
 fn limits_lead_to_a_last_chance_and_say_so() {
     let project = project();
     with_code(&project);
