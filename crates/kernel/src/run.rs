@@ -14,7 +14,7 @@ mod machine;
 pub mod transcript;
 
 pub use self::machine::{
-    ModelFailure, ModelRequest, PendingCall, Question, Reply, Run, RunError, Stage, Step,
+    Demand, ModelFailure, ModelRequest, PendingCall, Question, Reply, Run, RunError, Stage, Step,
     ToolAnswer, fork, inputs, retry, state,
 };
 pub(crate) use self::machine::{check_schema, milliseconds};

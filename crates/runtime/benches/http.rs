@@ -22,7 +22,7 @@ use attache_kernel::{
     id::{AgentName, SessionId},
     rights::{filter::ToolSet, tool_name::BuiltinTool},
     run::{
-        ModelRequest,
+        Demand, ModelRequest,
         assignment::Assignment,
         conversation::Conversation,
         message::{Message, ToolResult},
@@ -234,6 +234,7 @@ impl World {
                     let request = ModelRequest {
                         messages: messages.clone(),
                         tools: Arc::clone(&tools),
+                        demand: Demand::Free,
                         attempt: 1,
                         not_before: Duration::ZERO,
                         deadline: None,

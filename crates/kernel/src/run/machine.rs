@@ -7,6 +7,7 @@
 
 mod admit;
 mod begin;
+mod budget;
 mod calls;
 mod clock;
 mod compaction;
@@ -66,6 +67,8 @@ pub struct Run {
     hands: Hands,
     offered: Arc<[ToolSpec]>,
     offered_in_grace: Arc<[ToolSpec]>,
+    /// The tokens that the offered tools take in a request, by their size.
+    tools_tokens: u64,
 }
 
 /// In whose hands a run is.
@@ -104,12 +107,24 @@ pub struct ModelRequest {
     pub messages: Conversation,
     /// The tools on offer.
     pub tools: Arc<[ToolSpec]>,
+    /// Whether the model is free to call one of them.
+    pub demand: Demand,
     /// Which attempt this is, from 1.
     pub attempt: u32,
     /// When to call, on the run's clock; a retry is not due at once.
     pub not_before: Duration,
     /// When to give up and call [`Run::clock`], on the run's clock.
     pub deadline: Option<Duration>,
+}
+
+/// What a model is asked to call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Demand {
+    /// Nothing in particular.
+    #[default]
+    Free,
+    /// One of the tools on offer: in a last chance there is only `complete_task`.
+    AnyTool,
 }
 
 /// A call that has begun and is not answered yet.
@@ -219,6 +234,7 @@ impl Run {
             assignment: Arc::new(assignment),
             state: State::default(),
             hands: Hands::Driven,
+            tools_tokens: tokens_of(&offered),
             offered: offered.into(),
             offered_in_grace: in_grace.into(),
         })
@@ -271,8 +287,14 @@ impl Run {
             Some(_) => &self.offered_in_grace,
             None => &self.offered,
         };
+        let is_last_chance = self.state.grace.is_some() && self.state.phase == Phase::Model;
         ModelRequest {
             messages: self.conversation().clone(),
+            demand: if is_last_chance && !tools.is_empty() {
+                Demand::AnyTool
+            } else {
+                Demand::Free
+            },
             tools: tools.clone(),
             attempt: self.state.failures + 1,
             not_before: Duration::from_millis(self.state.not_before_ms),
@@ -415,6 +437,13 @@ impl PartialEq for Run {
     fn eq(&self, other: &Self) -> bool {
         self.assignment == other.assignment && self.state == other.state
     }
+}
+
+/// The tokens of these tools in a request, by their size.
+fn tokens_of(tools: &[ToolSpec]) -> u64 {
+    let bytes = |spec: &ToolSpec| spec.description.len() + spec.parameters.to_string().len();
+    let bytes: usize = tools.iter().map(bytes).sum();
+    u64::try_from(bytes).unwrap_or(u64::MAX) / compaction::BYTES_PER_TOKEN
 }
 
 /// Whole milliseconds, the precision of a transcript.

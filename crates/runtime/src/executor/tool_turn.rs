@@ -45,6 +45,7 @@ impl Driver {
         let mut under_way: FuturesUnordered<_> =
             calls.into_iter().map(|call| self.answer(call, context.clone())).collect();
         loop {
+            tokio::task::consume_budget().await;
             let interruption = self.interruption();
             let finished = tokio::select! {
                 biased;

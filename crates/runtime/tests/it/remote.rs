@@ -13,7 +13,7 @@ use attache_kernel::{
     model::price::Price,
     rights::{filter::ToolSet, tool_name::BuiltinTool},
     run::{
-        ModelFailure, ModelRequest, Reply, Run,
+        Demand, ModelFailure, ModelRequest, Reply, Run,
         assignment::Assignment,
         event::activity::{EventType, SubagentActivityEvent},
         message::Message,
@@ -85,6 +85,7 @@ struct Asking<'a> {
     model: &'a RemoteModel,
     assignment: Assignment,
     tools: Vec<ToolSpec>,
+    demand: Demand,
     messages: Vec<Message>,
 }
 
@@ -109,13 +110,20 @@ impl Heard {
 impl<'a> Asking<'a> {
     fn new(model: &'a RemoteModel) -> Self {
         let messages = vec![Message::system("You test."), Message::user("test it")];
-        Self { model, assignment: assignment("test it"), tools: vec![read_file()], messages }
+        Self {
+            model,
+            assignment: assignment("test it"),
+            tools: vec![read_file()],
+            demand: Demand::Free,
+            messages,
+        }
     }
 
     async fn hear(&self) -> Heard {
         let request = ModelRequest {
             messages: self.messages.iter().cloned().map(Arc::new).collect(),
             tools: self.tools.clone().into(),
+            demand: self.demand,
             attempt: 1,
             not_before: Duration::ZERO,
             deadline: None,

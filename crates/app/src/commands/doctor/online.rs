@@ -10,7 +10,7 @@ use attache_kernel::{
     id::AgentName,
     model::choice::{ChosenBy, ModelChoice},
     run::{
-        ModelFailure, ModelRequest,
+        Demand, ModelFailure, ModelRequest,
         assignment::{Assignment, Finish, SessionSource},
         conversation::Conversation,
         message::Message,
@@ -107,6 +107,7 @@ fn ask(setup: &Setup, choice: &ModelChoice, limit: Limit) -> Result<Answered, Fa
     let request = ModelRequest {
         messages,
         tools: Arc::new([]),
+        demand: Demand::Free,
         attempt: 1,
         not_before: Duration::ZERO,
         deadline: None,

@@ -13,7 +13,7 @@ pub(crate) mod trim;
 use crate::run::message::{AssistantPart, Image, Message, UserPart};
 
 /// A guess, on the low side for prose and code.
-const BYTES_PER_TOKEN: u64 = 4;
+pub(crate) const BYTES_PER_TOKEN: u64 = 4;
 
 /// Whether the newest turn may be touched, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

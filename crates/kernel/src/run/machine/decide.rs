@@ -11,7 +11,7 @@ use super::{
     calls::{Approval, OpenCall},
     prose,
     repetition::{LOOP_FROM, REMARK_FROM},
-    state::{Grace, LastReply, Phase, Stop},
+    state::{Grace, LastReply, Phase, Stop, Wholeness},
 };
 use crate::run::{
     assignment::Finish,
@@ -59,7 +59,8 @@ impl Run {
                 return Event::Reminded { message: Arc::new(message) };
             }
         }
-        self.room_before_turn().unwrap_or_else(|| Event::TurnStarted {
+        let room = if self.state.grace.is_some() { self.room_within_cap() } else { None };
+        room.or_else(|| self.room_before_turn()).unwrap_or_else(|| Event::TurnStarted {
             turn: self.turns_begun() + 1,
             grace: self.state.grace.is_some(),
             progress: self.progress(now_ms),
@@ -116,19 +117,26 @@ impl Run {
 
     fn cut_off(&self, status: Status, error: String) -> Ending {
         let result = self.state.last_text.clone();
+        // An answer that came whole, though not by the call, is not a piece of one.
+        let is_answer = status == Status::ErrorNoCompleteTaskCall
+            && self.state.last_text_is == Wholeness::Whole
+            && !result.is_empty();
         Ending {
             status,
             recovered_from: None,
-            partial: status != Status::Error || !result.is_empty(),
+            partial: !is_answer && (status != Status::Error || !result.is_empty()),
             result,
             output: None,
             error: Some(error),
         }
     }
 
-    /// A last chance is used up by its time, by its tries, or by an answer without any call.
+    /// A last chance is used up by its time, by its tries, by an answer without any call, or by a cap
+    /// that does not pay for another request, however short.
     fn is_exhausted(&self, grace: &Grace, now_ms: u64) -> bool {
+        let is_unpaid = || self.cap_before_request().is_some() && self.any_room().is_none();
         now_ms >= grace.until_ms
+            || is_unpaid()
             || match self.state.last_reply {
                 LastReply::None => false,
                 LastReply::Calls => grace.tries >= GRACE_TRIES,
@@ -139,14 +147,11 @@ impl Run {
     fn limit_reached(&self, now_ms: u64) -> Option<RecoveredFrom> {
         let limits = &self.assignment.limits;
         let state = &self.state;
-        let tokens_spent = limits.token_cap().is_some_and(|most| state.tokens_spent() >= most);
-        let money_spent =
-            limits.cost_cap_usd().is_some_and(|most| state.cost.at_least_usd() >= most);
         if state.clock.used_ms(now_ms) >= self.assignment.limits.max_time_ms() {
             Some(RecoveredFrom::Timeout)
         } else if state.turns >= limits.max_turns {
             Some(RecoveredFrom::MaxTurns)
-        } else if tokens_spent || money_spent || state.tree_budget_spent {
+        } else if state.tree_budget_spent || self.cap_before_turn().is_some() {
             Some(RecoveredFrom::Budget)
         } else if state.calls.most_repeated().is_some_and(|call| call.times >= LOOP_FROM) {
             Some(RecoveredFrom::Loop)
@@ -198,29 +203,22 @@ impl Run {
                     call.tool_name, call.times
                 )
             }
-            (RecoveredFrom::NoCompleteTask, Finish::CompleteTask) => {
-                "the agent stopped without calling complete_task".to_owned()
+            (RecoveredFrom::NoCompleteTask, Finish::CompleteTask) => match (
+                self.state.last_text.is_empty(),
+                self.state.last_text_is,
+            ) {
+                (true, _) => "the agent ended without an answer and without calling complete_task",
+                (false, Wholeness::Whole) => {
+                    "the agent answered without calling complete_task: the result is its last text"
+                }
+                (false, Wholeness::Cut) => {
+                    "the agent did not call complete_task, and its last text was cut short"
+                }
             }
+            .to_owned(),
             (RecoveredFrom::NoCompleteTask, Finish::TextAnswer) => {
                 "the model gave no answer".to_owned()
             }
-        }
-    }
-
-    fn budget_spent(&self) -> String {
-        let limits = &self.assignment.limits;
-        let tokens = self.state.tokens_spent();
-        let cost = self.state.cost.at_least_usd();
-        match (limits.max_tokens, limits.max_cost_usd) {
-            (Some(most), _) if tokens >= most => {
-                let guessed = match self.state.uncounted_tokens {
-                    0 => "",
-                    _ => ", by an estimate: the provider does not count them",
-                };
-                format!("the budget of {most} tokens was reached{guessed}")
-            }
-            (_, Some(most)) if cost >= most => format!("the budget of ${most} was reached"),
-            _ => "the budget of the whole tree of agents was reached".to_owned(),
         }
     }
 

@@ -151,6 +151,10 @@ impl Run {
             let message = format!("{reason} (given up after {failures} {attempts})");
             return Event::Failed { message, answer_lost };
         }
+        if self.cap_before_request().is_some() {
+            let message = format!("{reason} (no budget left for another attempt)");
+            return Event::Failed { message, answer_lost };
+        }
         let delay_ms = delay_ms(failures);
         let in_time = self
             .deadline()

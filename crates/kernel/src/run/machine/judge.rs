@@ -26,6 +26,9 @@ use crate::{
     },
 };
 
+/// The most calls of one turn that are looked at.
+pub(crate) const MOST_CALLS: usize = 128;
+
 /// What calls are held against.
 pub(crate) struct Judge {
     pub(crate) guard: SharedGuard,
@@ -85,8 +88,21 @@ impl Judge {
         }
     }
 
-    /// What is to become of each call, as far as the reply settles it.
+    /// What is to become of each call, as far as the reply settles it. Calls beyond the most a turn may
+    /// have are not executed.
     pub(crate) fn dispositions(
+        &self,
+        calls: &[&ToolCall],
+        circumstances: Circumstances,
+    ) -> Vec<Disposition> {
+        let (calls, beyond) = calls.split_at(calls.len().min(MOST_CALLS));
+        let mut dispositions = self.dispositions_of_few(calls, circumstances);
+        let too_many = not_executed(&format!("at most {MOST_CALLS} calls in a turn"));
+        dispositions.extend(beyond.iter().map(|_| too_many.clone()));
+        dispositions
+    }
+
+    fn dispositions_of_few(
         &self,
         calls: &[&ToolCall],
         circumstances: Circumstances,
@@ -117,11 +133,9 @@ impl Judge {
             .filter(|call| !completes(call))
             .map(|call| format!("`{}`", call.name))
             .collect();
-        let beside = if others.is_empty() {
-            String::new()
-        } else {
-            format!("\nNot executed beside it: {}.", others.join(", "))
-        };
+        // Said once: a turn of many calls must not be answered with many lists of them.
+        let mut beside = (!others.is_empty())
+            .then(|| format!("\nNot executed beside it: {}.", others.join(", ")));
         let mut complete = false;
         calls
             .iter()
@@ -137,7 +151,9 @@ impl Judge {
                         complete = true;
                         Disposition::Complete
                     }
-                    Some(text) => Disposition::Answer { text: text + &beside },
+                    Some(text) => {
+                        Disposition::Answer { text: text + &beside.take().unwrap_or_default() }
+                    }
                 }
             })
             .collect()

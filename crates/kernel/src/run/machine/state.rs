@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    budget::LastAnswer,
     calls::{Approval, OpenCall, OpenCalls},
     clock::Clock,
     compaction::{fill::Fill, frame::Frame, shed, trim},
@@ -43,6 +44,8 @@ pub struct State {
     pub(crate) uncounted_tokens: u64,
     pub(crate) cost: Cost,
     #[serde(default)]
+    pub(crate) last_answer: LastAnswer,
+    #[serde(default)]
     pub(crate) frame: Frame,
     #[serde(default)]
     pub(crate) fill: Fill,
@@ -52,6 +55,8 @@ pub struct State {
     pub(crate) heard_since_summary: bool,
     pub(crate) last_reply: LastReply,
     pub(crate) last_text: String,
+    #[serde(default)]
+    pub(crate) last_text_is: Wholeness,
     pub(crate) silent_turns: u32,
     pub(crate) reminded: bool,
     pub(crate) calls: OpenCalls,
@@ -90,6 +95,17 @@ pub(crate) enum Phase {
     Tools,
     /// It is over.
     Ended,
+}
+
+/// Whether a text is all that its model had to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Wholeness {
+    /// It is.
+    #[default]
+    Whole,
+    /// The output limit, a clock or a cancellation cut it.
+    Cut,
 }
 
 /// What the last answer of the model was.
@@ -191,6 +207,7 @@ impl State {
             Event::TurnStarted { grace, .. } => self.start_turn(*grace),
             Event::Replied { message, dispositions, stop, usage, cost_usd } => {
                 self.cost.add(*cost_usd);
+                self.last_answer = self.last_answer.after(usage, *cost_usd);
                 let fill = self.count(usage, message);
                 if let Some(summary) = &mut self.summary {
                     summary.text = Some(text_of(parts_of(message)));
@@ -198,13 +215,22 @@ impl State {
                 } else {
                     self.fill = fill;
                     self.take_in_reply(message, dispositions);
+                    self.last_text_is = match stop {
+                        StopReason::Length | StopReason::ContentFilter => Wholeness::Cut,
+                        StopReason::EndTurn | StopReason::ToolUse | StopReason::Other => {
+                            Wholeness::Whole
+                        }
+                    };
                     // The same words would be stopped again.
                     if *stop == StopReason::ContentFilter && dispositions.is_empty() {
                         self.stop = Some(Stop::Failed { message: FILTERED.to_owned() });
                     }
                 }
             }
-            Event::ReplyCutOff { text } => self.last_text.clone_from(text),
+            Event::ReplyCutOff { text } => {
+                self.last_text.clone_from(text);
+                self.last_text_is = Wholeness::Cut;
+            }
             Event::LostAnswerCounted { usage, cost_usd } => {
                 self.usage.add(usage);
                 self.cost.add(*cost_usd);

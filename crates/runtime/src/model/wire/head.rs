@@ -50,6 +50,11 @@ impl<'a> Head<'a> {
         self
     }
 
+    /// A field that was set.
+    pub(super) fn get(&self, key: &str) -> Option<&Value> {
+        self.fields.get(key)
+    }
+
     /// The same with a field that may be missing.
     pub(super) fn with_some(self, key: &str, value: Option<impl Into<Value>>) -> Self {
         match value {

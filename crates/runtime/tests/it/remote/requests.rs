@@ -6,6 +6,7 @@ use attache_kernel::{
     agent::definition::ModelConfig,
     id::ToolCallId,
     model::catalogue::Thinking,
+    run::Demand,
     run::message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
 };
 use attache_runtime::model::{provider::ProviderDescription, wire::Traits};
@@ -633,4 +634,57 @@ async fn an_address_may_have_its_version_or_not() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_call_is_demanded_in_the_words_of_each_provider() {
+    everywhere(|api| async move {
+        let choice = |request: &Request| {
+            let body = request.json();
+            let key = if api == Api::Gemini { "toolConfig" } else { "tool_choice" };
+            body.get(key).cloned()
+        };
+        let free = sent(api, Traits::default(), |_| {}).await;
+        assert_eq!(choice(&free), None, "{api:?}");
+        let demanded = sent(api, Traits::default(), |asking| asking.demand = Demand::AnyTool).await;
+        let expected = match api {
+            Api::Chat | Api::Responses => json!("required"),
+            Api::Anthropic => json!({"type": "any"}),
+            Api::Gemini => json!({"functionCallingConfig": {"mode": "ANY"}}),
+        };
+        assert_eq!(choice(&demanded), Some(expected.clone()), "{api:?}");
+        // Two of them refuse it of a model that is told to think.
+        let thinking = sent(api, Traits::default(), |asking| {
+            asking.demand = Demand::AnyTool;
+            config(asking).thinking_budget = Some(4096);
+        })
+        .await;
+        let refused = matches!(api, Api::Chat | Api::Anthropic);
+        let expected = (!refused).then_some(expected);
+        assert_eq!(choice(&thinking), expected, "{api:?}");
+        let openai = sent(api, Traits { openai: true, ..Traits::default() }, |asking| {
+            asking.demand = Demand::AnyTool;
+            config(asking).effort = Some("high".to_owned());
+        })
+        .await;
+        assert!(api != Api::Chat || choice(&openai).is_some());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_agents_own_parameters_decide_about_demanded_calls() {
+    let parameters = json!({"thinking": {"type": "enabled", "budget_tokens": 2048}});
+    let request = sent(Api::Anthropic, Traits::default(), |asking| {
+        asking.demand = Demand::AnyTool;
+        config(asking).parameters = parameters.as_object().unwrap().clone();
+    })
+    .await;
+    assert_eq!(request.json().get("tool_choice"), None);
+    let request = sent(Api::Chat, Traits::default(), |asking| {
+        asking.demand = Demand::AnyTool;
+        config(asking).parameters = Map::from_iter([("tool_choice".to_owned(), Value::Null)]);
+    })
+    .await;
+    assert_eq!(request.json().get("tool_choice"), None);
 }

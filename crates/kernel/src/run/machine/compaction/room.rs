@@ -44,7 +44,8 @@ impl Run {
             return trimmed;
         }
         let state = &self.state;
-        let summary = (state.phase == Phase::Model && state.heard_since_summary)
+        let is_paid_for = self.cap_before_request().is_none();
+        let summary = (state.phase == Phase::Model && state.heard_since_summary && is_paid_for)
             .then(|| shed::plan(&state.conversation, &state.frame, Newest::Keep))
             .flatten();
         // A request for a summary of everything would be refused as well: the older turns are summed up.
@@ -86,6 +87,11 @@ impl Run {
             None => Newest::Keep,
         };
         self.dropped(newest).unwrap_or_else(nothing_dropped)
+    }
+
+    /// Whatever room can be made, the newest turn included.
+    pub(in crate::run) fn any_room(&self) -> Option<Event> {
+        self.trimmed(Newest::CutIfNeeded).or_else(|| self.dropped(Newest::CutIfNeeded))
     }
 
     fn trimmed(&self, newest: Newest) -> Option<Event> {

@@ -197,9 +197,27 @@ fn silence_to_the_end_keeps_the_text() {
     script.says("One.").says("Two.").says("Three.");
     let ending = script.outcome().ending;
     assert_eq!(ending.status, Status::ErrorNoCompleteTaskCall);
-    assert_eq!((ending.result.as_str(), ending.partial), ("Three.", true));
-    assert_eq!(ending.error.as_deref(), Some("the agent stopped without calling complete_task"));
+    assert_eq!((ending.result.as_str(), ending.partial), ("Three.", false));
+    assert_eq!(
+        ending.error.as_deref(),
+        Some("the agent answered without calling complete_task: the result is its last text")
+    );
     assert_eq!(script.outcome().turns_used, 2);
+}
+
+#[test]
+fn a_text_that_was_cut_short_is_partial_and_says_so() {
+    let mut script = Script::begin(assignment());
+    script.says("One.").says("Two.");
+    let content = vec![AssistantPart::text("Thr")];
+    script.answers(Reply { stop: StopReason::Length, ..reply(content) });
+    let ending = script.outcome().ending;
+    assert_eq!(ending.status, Status::ErrorNoCompleteTaskCall);
+    assert_eq!((ending.result.as_str(), ending.partial), ("Thr", true));
+    assert_eq!(
+        ending.error.as_deref(),
+        Some("the agent did not call complete_task, and its last text was cut short")
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::run::{
-    ModelFailure,
+    Demand, ModelFailure,
     outcome::{RecoveredFrom, Status},
 };
 
@@ -13,8 +13,11 @@ fn grace_warning(script: &Script) -> String {
 #[test]
 fn used_up_turns_lead_to_a_last_chance() {
     let mut script = Script::begin(with_limits(|limits| limits.max_turns = 2));
-    script.reads("a", "x").reads("b", "y");
+    script.reads("a", "x");
+    assert_eq!(script.model_request().demand, Demand::Free);
+    script.reads("b", "y");
     assert_eq!(script.offered(), ["complete_task"]);
+    assert_eq!(script.model_request().demand, Demand::AnyTool);
     assert_eq!(
         grace_warning(&script),
         "All turns are used up. This is your last chance: call `complete_task` now with the best \
@@ -164,25 +167,36 @@ fn without_a_grace_period_the_end_is_at_once() {
 
 #[test]
 fn a_token_budget_leads_to_a_last_chance() {
-    let mut script = Script::begin(with_limits(|limits| limits.max_tokens = Some(220)));
-    script.reads("a", "x");
-    assert_eq!(script.offered().len(), 4);
-    script.reads("b", "y");
+    let mut script = Script::begin(with_limits(|limits| limits.max_tokens = Some(600)));
+    for id in ["a", "b", "c"] {
+        script.reads(id, id);
+        assert_eq!(script.offered().len(), 4);
+    }
+    script.reads("d", "d");
     assert!(grace_warning(&script).starts_with("The budget is spent."));
     script.says("No.");
-    let ending = script.outcome().ending;
-    assert_eq!(ending.status, Status::Budget);
-    assert_eq!(ending.error.as_deref(), Some("the budget of 220 tokens was reached"));
+    let outcome = script.outcome();
+    assert_eq!(outcome.ending.status, Status::Budget);
+    assert_eq!(
+        outcome.ending.error.as_deref(),
+        Some(
+            "the budget of 600 tokens was reached: 550 were used, and another turn needs about 120"
+        )
+    );
+    assert!(outcome.usage.total_tokens() <= 600);
 }
 
 #[test]
 fn a_cost_budget_counts_what_is_known() {
-    let mut script = Script::begin(with_limits(|limits| limits.max_cost_usd = Some(0.5)));
+    let mut script = Script::begin(with_limits(|limits| limits.max_cost_usd = Some(1.2)));
     script.answers(Reply { cost_usd: None, ..reply(vec![read("a", "x")]) });
     script.returns("a", "text").reads("b", "y");
     assert_eq!(script.offered().len(), 4);
     script.reads("c", "z");
-    script.replies(vec![complete("d", "saved")]);
+    assert_eq!(script.offered().len(), 4);
+    script.reads("d", "z");
+    assert_eq!(script.offered(), ["complete_task"]);
+    script.replies(vec![complete("e", "saved")]);
     let outcome = script.outcome();
     assert_eq!(outcome.ending.recovered_from, Some(RecoveredFrom::Budget));
     assert_eq!(outcome.cost_usd, None);
@@ -194,6 +208,40 @@ fn prices_that_are_no_numbers_are_no_prices() {
         let mut script = Script::begin(assignment());
         script.answers(Reply { cost_usd: Some(nonsense), ..reply(vec![complete("a", "x")]) });
         assert_eq!(script.outcome().cost_usd, None);
+    }
+}
+
+#[test]
+fn the_last_chance_is_trimmed_until_the_budget_pays_for_it() {
+    let mut script = Script::begin(with_limits(|limits| limits.max_tokens = Some(5000)));
+    let long = |tokens| {
+        let mut reply = reply(vec![read("a", "x")]);
+        reply.usage.input_tokens = tokens;
+        reply
+    };
+    script.answers(long(2000)).returns("a", &"x".repeat(4000));
+    assert_eq!(script.offered(), ["complete_task"]);
+    assert!(
+        !script.results()[0].1.contains("xxx"),
+        "a last chance with 1000 tokens more is too long"
+    );
+    let expected = script.run.expected_tokens();
+    assert!(2010 + expected <= 5000, "{expected}");
+    script.replies(vec![complete("b", "saved")]);
+    assert_eq!(script.outcome().ending.status, Status::Goal);
+}
+
+#[test]
+fn a_request_that_the_budget_cannot_pay_for_is_not_sent() {
+    let unpaid: [fn(&mut RunLimits); 3] = [
+        |limits| limits.max_tokens = Some(0),
+        |limits| limits.max_tokens = Some(10),
+        |limits| limits.tree.tokens = Some(10),
+    ];
+    for limit in unpaid {
+        let script = Script::begin(with_limits(limit));
+        let outcome = script.outcome();
+        assert_eq!((outcome.ending.status, outcome.usage.total_tokens()), (Status::Budget, 0));
     }
 }
 

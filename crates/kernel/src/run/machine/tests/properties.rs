@@ -361,6 +361,38 @@ proptest! {
         prop_assert!(!(goal && outcome.ending.partial));
     }
 
+    /// No request is sent that a cap cannot pay for, so a cap is exceeded by one answer at most, and by
+    /// no more than that answer was longer than expected.
+    #[test]
+    fn a_cap_is_exceeded_only_by_what_one_answer_was_longer_than_expected(
+        mut assignment in assignments(),
+        cap in 0..6000u64,
+        acts in prop::collection::vec(act(), 0..40),
+        answers in prop::collection::vec(replies(), 1..4),
+    ) {
+        assignment.limits.max_tokens = Some(cap);
+        let mut play = Play::new(assignment);
+        let mut longer = 0;
+        let mut all = acts.into_iter().chain(answers.iter().cycle().take(100).cloned().map(Act::Reply));
+        while let (Some(act), false) = (all.next(), play.script.run.has_ended()) {
+            play.let_calls_return(false);
+            let state = &play.script.run.state;
+            let is_asked = matches!(state.phase, Phase::Model | Phase::Summary);
+            let (spent, expected) = (state.tokens_spent(), play.script.run.expected_tokens());
+            if is_asked && state.phase == Phase::Model {
+                prop_assert!(spent + expected <= cap, "{spent} and {expected} of {cap}");
+            }
+            let is_reply = matches!(act, Act::Reply(_));
+            play.act(act);
+            let used = play.script.run.state.tokens_spent() - spent;
+            if is_asked && is_reply {
+                longer = longer.max(used.saturating_sub(expected));
+            }
+        }
+        let spent = play.script.run.state.tokens_spent();
+        prop_assert!(spent <= cap + longer, "{spent} of {cap}, {longer} longer than expected");
+    }
+
     /// Whatever a conversation has come to, each refusal makes it shorter.
     #[test]
     fn every_run_ends_when_its_provider_takes_nothing_more(

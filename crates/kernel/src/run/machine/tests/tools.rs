@@ -179,6 +179,26 @@ fn another_call_in_between_is_no_loop_but_the_same_turn_again_is() {
 }
 
 #[test]
+fn a_turn_of_very_many_calls_is_cut_and_costs_no_more_for_each() {
+    let mut script = Script::begin(assignment());
+    let calls = (0..40_000).map(|number| read(&format!("c{number}"), &number.to_string()));
+    let mut run =
+        Run::new(RunRequest { assignment: assignment(), fork: None, guard: guard() }).unwrap().0;
+    run.start(Duration::ZERO);
+    let events = run.model_replied(reply(calls.collect()), Duration::ZERO);
+    let answered =
+        events.iter().filter(|event| matches!(event, Event::ToolReturned { .. })).count();
+    assert_eq!(answered, 40_000 - 128);
+    let begun = run.begin_calls(Duration::ZERO);
+    assert_eq!(begun.len(), 128);
+    let few = (0..130).map(|number| call(&format!("c{number}"), "complete_task", "{}"));
+    script.replies(few.collect());
+    let texts = script.results();
+    assert!(texts[127].1.contains("the argument is missing"), "{:?}", texts[127]);
+    assert_eq!(texts[128].1, "Not executed: at most 128 calls in a turn.");
+}
+
+#[test]
 fn refused_calls_are_a_loop_too() {
     let mut script = Script::begin(assignment());
     for id in 0..6 {

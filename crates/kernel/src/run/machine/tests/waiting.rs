@@ -157,7 +157,7 @@ fn what_was_counted_of_a_lost_answer_counts_for_budgets() {
         retry_after: None,
     };
     let limited: [fn(&mut RunLimits); 2] =
-        [|limits| limits.max_cost_usd = Some(0.6), |limits| limits.max_tokens = Some(600)];
+        [|limits| limits.max_cost_usd = Some(1.2), |limits| limits.max_tokens = Some(800)];
     for limit in limited {
         let mut script = Script::begin(with_limits(limit));
         script.does(|run, now| run.lost_answer_counted(counted.clone(), Some(0.5), now));

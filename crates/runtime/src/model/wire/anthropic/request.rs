@@ -7,6 +7,7 @@
 use attache_kernel::{
     model::catalogue::Thinking,
     run::{
+        Demand,
         message::{AssistantPart, Image, Message, ToolResult, UserPart},
         tool_spec::ToolSpec,
     },
@@ -118,6 +119,12 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         (_, Some(_), _) => head.with("thinking", json!({"type": "disabled"})),
         (_, None, _) => head,
     };
+    // A call cannot be demanded of a model that is told to think.
+    let thinking = config.parameters.get("thinking").or_else(|| head.get("thinking"));
+    let thinks = thinking.is_some_and(|thinking| thinking["type"] != "disabled");
+    if request.demand == Demand::AnyTool && !thinks {
+        head = head.with("tool_choice", json!({"type": "any"}));
+    }
     head = head.with("cache_control", json!({"type": "ephemeral"}));
     let mut system = Vec::new();
     let mut messages: Vec<Written<'_>> = Vec::with_capacity(request.messages.len());

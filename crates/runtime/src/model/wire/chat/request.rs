@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use attache_kernel::run::{
+    Demand,
     message::{AssistantPart, Image, Message, ToolCall, UserPart},
     tool_spec::ToolSpec,
 };
@@ -17,7 +18,7 @@ use crate::model::wire::{
     Asked,
     draft::kept,
     head::Head,
-    thinking::{as_effort, wish},
+    thinking::{Wish, as_effort, wish},
 };
 
 #[derive(Serialize)]
@@ -94,7 +95,8 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         .with("stream_options", json!({"include_usage": true}))
         .with_some("temperature", config.temperature)
         .with_some("top_p", config.top_p)
-        .with_some("reasoning_effort", wish(config, traits.thinking).map(as_effort));
+        .with_some("reasoning_effort", wish(config, traits.thinking).map(as_effort))
+        .with_some("tool_choice", demanded(asked));
     if traits.openai {
         head = head.with("prompt_cache_key", assignment.session_id.to_string());
     }
@@ -103,6 +105,14 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         write(message, &mut messages);
     }
     head.merged(&config.parameters).body("messages", &messages)
+}
+
+/// A demanded call. Only OpenAI itself is known to take it together with reasoning.
+fn demanded(asked: Asked<'_>) -> Option<&'static str> {
+    let Asked { request, assignment, traits, .. } = asked;
+    let wished = wish(&assignment.definition.model_config, traits.thinking);
+    let thinks = !traits.openai && !matches!(wished, None | Some(Wish::Nothing));
+    (request.demand == Demand::AnyTool && !thinks).then_some("required")
 }
 
 fn write<'a>(message: &'a Message, to: &mut Vec<Written<'a>>) {

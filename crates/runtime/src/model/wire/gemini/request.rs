@@ -6,6 +6,7 @@
 use attache_kernel::{
     model::catalogue::Thinking,
     run::{
+        Demand,
         message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
         tool_spec::ToolSpec,
     },
@@ -103,6 +104,9 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
     let mut head = Head::new(tools);
     if !instructions.is_empty() {
         head = head.with("systemInstruction", json!({"parts": instructions}));
+    }
+    if request.demand == Demand::AnyTool {
+        head = head.with("toolConfig", json!({"functionCallingConfig": {"mode": "ANY"}}));
     }
     let mut generation = Map::new();
     let mut set = |key: &str, value: Option<Value>| {

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use attache_kernel::{
     model::catalogue::Thinking,
     run::{
+        Demand,
         message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
         tool_spec::ToolSpec,
     },
@@ -96,6 +97,7 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         .with_some("instructions", instructions)
         .with_some("temperature", config.temperature)
         .with_some("top_p", config.top_p)
+        .with_some("tool_choice", (request.demand == Demand::AnyTool).then_some("required"))
         .with_some("reasoning", wished.map(|wish| json!({"effort": as_effort(wish)})));
     if traits
         .thinking

@@ -1,0 +1,129 @@
+//! Budgets: whether a cap on tokens or money pays for the next request.
+//!
+//! A cap includes its own last chance. No request is sent that the cap cannot pay for, so a run exceeds
+//! its cap by at most what one answer was longer than expected. What a request will use is judged by the
+//! conversation so far and by the last answer.
+
+use serde::{Deserialize, Serialize};
+
+use super::Run;
+use crate::{model::usage::Usage, run::event::Event};
+
+/// What the last answer used, by which the next one is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub(crate) struct LastAnswer {
+    /// The tokens of the answer itself.
+    output_tokens: u64,
+    /// US dollars per token, input and output together; none before the first answer with a price.
+    usd_per_token: Option<f64>,
+}
+
+impl LastAnswer {
+    /// The same after an answer that used so much.
+    pub(crate) fn after(self, usage: &Usage, cost_usd: Option<f64>) -> Self {
+        let tokens = usage.total_tokens();
+        let usd_per_token = cost_usd.filter(|_| tokens > 0).map(|usd| usd / as_float(tokens));
+        Self {
+            output_tokens: usage.output_tokens,
+            usd_per_token: usd_per_token.or(self.usd_per_token),
+        }
+    }
+}
+
+/// Which cap does not pay for what is to come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Exceeded {
+    /// The cap on tokens.
+    Tokens {
+        /// The cap.
+        cap: u64,
+        /// What the next request would use.
+        expected: u64,
+    },
+    /// The cap on money.
+    Cost {
+        /// The cap.
+        cap_usd: f64,
+    },
+}
+
+impl Run {
+    /// The cap that does not pay for a next turn and, where there is one, its last chance.
+    pub(crate) fn cap_before_turn(&self) -> Option<Exceeded> {
+        let has_grace = self.assignment.limits.grace_period_seconds > 0;
+        let requests = if has_grace { 2 } else { 1 };
+        self.spent_cap().or_else(|| self.cap_exceeded_by(requests))
+    }
+
+    /// The cap that does not pay for one more request.
+    pub(crate) fn cap_before_request(&self) -> Option<Exceeded> {
+        self.cap_exceeded_by(1)
+    }
+
+    /// The room that is to be made so that a cap pays for the last chance.
+    pub(crate) fn room_within_cap(&self) -> Option<Event> {
+        self.cap_before_request()?;
+        self.any_room()
+    }
+
+    /// What the next request will use, answer included.
+    pub(crate) fn expected_tokens(&self) -> u64 {
+        let unmeasured = if self.state.fill.is_measured() { 0 } else { self.tools_tokens };
+        let asked = self.state.fill.tokens().saturating_add(unmeasured);
+        asked.saturating_add(self.state.last_answer.output_tokens)
+    }
+
+    /// A cap of which nothing is left.
+    fn spent_cap(&self) -> Option<Exceeded> {
+        let limits = &self.assignment.limits;
+        let tokens = limits.token_cap().filter(|cap| self.state.tokens_spent() >= *cap);
+        let usd = limits.cost_cap_usd().filter(|cap| self.state.cost.at_least_usd() >= *cap);
+        tokens
+            .map(|cap| Exceeded::Tokens { cap, expected: self.expected_tokens() })
+            .or(usd.map(|cap_usd| Exceeded::Cost { cap_usd }))
+    }
+
+    fn cap_exceeded_by(&self, requests: u64) -> Option<Exceeded> {
+        let limits = &self.assignment.limits;
+        let expected = self.expected_tokens();
+        let tokens = expected.saturating_mul(requests);
+        if let Some(cap) = limits.token_cap()
+            && self.state.tokens_spent().saturating_add(tokens) > cap
+        {
+            return Some(Exceeded::Tokens { cap, expected });
+        }
+        let usd_per_token = self.state.last_answer.usd_per_token.unwrap_or_default();
+        let usd = self.state.cost.at_least_usd() + usd_per_token * as_float(tokens);
+        let cap_usd = limits.cost_cap_usd().filter(|cap_usd| usd > *cap_usd)?;
+        Some(Exceeded::Cost { cap_usd })
+    }
+
+    /// What is told of a run that its budget ended.
+    pub(crate) fn budget_spent(&self) -> String {
+        let limits = &self.assignment.limits;
+        let tokens = self.state.tokens_spent();
+        let exceeded = self.cap_before_turn().filter(|_| !self.state.tree_budget_spent);
+        match exceeded {
+            Some(Exceeded::Tokens { cap, expected }) if Some(cap) == limits.max_tokens => {
+                let guessed = match self.state.uncounted_tokens {
+                    0 => "",
+                    _ => ", by an estimate: the provider does not count them",
+                };
+                format!(
+                    "the budget of {cap} tokens was reached: {tokens} were used, and another turn \
+                     needs about {expected}{guessed}"
+                )
+            }
+            Some(Exceeded::Cost { cap_usd }) if Some(cap_usd) == limits.max_cost_usd => {
+                let usd = self.state.cost.at_least_usd();
+                format!("the budget of ${cap_usd} was reached: ${usd:.4} were spent")
+            }
+            _ => "the budget of the whole tree of agents was reached".to_owned(),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact below nine quadrillion tokens")]
+fn as_float(tokens: u64) -> f64 {
+    tokens as f64
+}
