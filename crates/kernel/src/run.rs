@@ -10,6 +10,7 @@ pub mod outcome;
 pub mod tool_spec;
 
 mod machine;
+mod schema;
 
 pub mod transcript;
 

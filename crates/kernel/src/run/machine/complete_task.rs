@@ -6,8 +6,14 @@
 use serde_json::{Map, Value, json};
 
 use super::prose;
-use crate::run::tool_spec::{Concurrency, Repeatability, ToolSpec};
-use crate::{agent::definition::OutputConfig, rights::tool_name::ToolName};
+use crate::{
+    agent::definition::OutputConfig,
+    rights::tool_name::ToolName,
+    run::{
+        schema::{Problems, Schema, SchemaError},
+        tool_spec::{Concurrency, Repeatability, ToolSpec},
+    },
+};
 
 /// The name of the call.
 pub(crate) const COMPLETE_TASK: &str = "complete_task";
@@ -28,7 +34,7 @@ pub(crate) struct Answer {
 /// What an answer must be.
 #[derive(Debug)]
 pub(crate) struct AnswerCheck {
-    output: Option<(String, jsonschema::Validator)>,
+    output: Option<(String, Schema)>,
 }
 
 impl AnswerCheck {
@@ -40,19 +46,21 @@ impl AnswerCheck {
         if config.output_name.trim().is_empty() {
             return Err("the output has no name".to_owned());
         }
-        let validator = compile(&config.schema).map_err(|error| error.to_string())?;
-        Ok(Self { output: Some((config.output_name.clone(), validator)) })
+        let schema = Schema::new(&config.schema).map_err(|error| error.to_string())?;
+        Ok(Self { output: Some((config.output_name.clone(), schema)) })
     }
 
     /// The answer these arguments hand in, or what is wrong with them, one line for each place.
     pub(crate) fn answer(&self, arguments: &Value) -> Result<Answer, String> {
-        let Some((name, validator)) = &self.output else {
+        let Some((name, schema)) = &self.output else {
             return text_answer(arguments.get(RESULT));
         };
         let Some(given) = arguments.get(name) else {
             return Err(format!("- {name}: the argument is missing"));
         };
-        if validator.is_valid(given) {
+        let accepts =
+            |value: &Value| schema.accepts(value).map_err(|error| format!("- {name}: {error}"));
+        if accepts(given)? {
             return Ok(structured(given.clone()));
         }
         // Models write an object as a JSON string now and then: what counts is what it says.
@@ -61,33 +69,16 @@ impl AnswerCheck {
             .and_then(|text| serde_json::from_str::<Value>(text).ok())
             .filter(|value| value.is_object() || value.is_array());
         match written {
-            Some(value) if validator.is_valid(&value) => Ok(structured(value)),
-            Some(value) => Err(problems(name, validator, &value)),
-            None => Err(problems(name, validator, given)),
+            Some(value) if accepts(&value)? => Ok(structured(value)),
+            Some(value) => Err(problems(name, schema, &value)),
+            None => Err(problems(name, schema, given)),
         }
     }
 }
 
-/// Why a schema is none.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("at {}: {message}", if path.is_empty() { "/" } else { path.as_str() })]
-pub(crate) struct SchemaError {
-    /// The place in the schema, as a JSON pointer.
-    pub(crate) path: String,
-    /// What is wrong there.
-    pub(crate) message: String,
-}
-
-/// Whether a schema can be held against answers.
+/// Whether a schema can be used to check answers.
 pub(crate) fn check_schema(schema: &Value) -> Result<(), SchemaError> {
-    compile(schema).map(drop)
-}
-
-fn compile(schema: &Value) -> Result<jsonschema::Validator, SchemaError> {
-    jsonschema::validator_for(schema).map_err(|error| SchemaError {
-        path: error.instance_path().as_str().to_owned(),
-        message: message(&error),
-    })
+    Schema::new(schema).map(drop)
 }
 
 fn text_answer(given: Option<&Value>) -> Result<Answer, String> {
@@ -110,42 +101,32 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}")
 }
 
-/// One line for each place that does not fit.
-fn problems(name: &str, validator: &jsonschema::Validator, given: &Value) -> String {
+/// One line for each place that does not satisfy the schema.
+fn problems(name: &str, schema: &Schema, given: &Value) -> String {
+    let Problems { found, has_more } = match schema.problems(given, MOST_PROBLEMS) {
+        Ok(problems) => problems,
+        Err(error) => return format!("- {name}: {error}"),
+    };
     let mut places: Vec<(String, String)> = Vec::new();
-    let mut more = false;
-    for error in validator.iter_errors(given) {
-        let place = format!("{name}{}", error.instance_path().as_str());
-        let message = message(&error);
-        if let Some((_, said)) = places.iter_mut().find(|(known, _)| *known == place) {
-            if !said.contains(&message) && said.len() < LONGEST_PROBLEM {
+    for problem in found {
+        let place = format!("{name}{}", problem.path);
+        let message: String = problem.message.chars().take(LONGEST_PROBLEM).collect();
+        let message = message.replace('\n', " ");
+        match places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, said)) if said.len() < LONGEST_PROBLEM => {
                 said.push_str("; ");
                 said.push_str(&message);
             }
-        } else if places.len() < MOST_PROBLEMS {
-            places.push((place, message));
-        } else {
-            more = true;
-            break;
+            Some(_) => {}
+            None => places.push((place, message)),
         }
     }
     let mut lines: Vec<_> =
         places.into_iter().map(|(place, message)| format!("- {place}: {message}")).collect();
-    if more {
+    if has_more {
         lines.push("- and more".to_owned());
     }
     lines.join("\n")
-}
-
-/// The error in one line; a long value is not repeated in it.
-fn message(error: &jsonschema::ValidationError<'_>) -> String {
-    let full = error.to_string();
-    let short = if full.chars().count() <= LONGEST_PROBLEM {
-        full
-    } else {
-        error.masked().to_string().chars().take(LONGEST_PROBLEM).collect()
-    };
-    short.replace('\n', " ")
 }
 
 /// `complete_task` as the model is offered it.
@@ -373,6 +354,15 @@ mod tests {
         );
     }
 
+    /// A check that cannot be finished is not a pass, and the model is told why.
+    #[test]
+    fn an_answer_that_cannot_be_checked_is_refused() {
+        let heavy = config(json!({"items": {"enum": (0..5000).collect::<Vec<_>>()}}));
+        let check_of = AnswerCheck::new(Some(&heavy)).unwrap();
+        let error = check_of.answer(&json!({"report": vec![4999; 5000]})).unwrap_err();
+        assert!(error.starts_with("- report: the schema is too complex to check"), "{error}");
+    }
+
     #[test]
     fn problems_are_bounded() {
         let items: Vec<_> = (0..1000).map(|_| json!({"severity": "x".repeat(500)})).collect();
@@ -383,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_none_is_an_error() {
+    fn an_invalid_schema_is_an_error() {
         for schema in [
             json!({"type": "objekt"}),
             json!({"properties": []}),
@@ -422,10 +412,10 @@ mod tests {
         assert_eq!(moved["kind"]["$ref"], "#/$defs/kind");
         assert_eq!(moved["example"]["default"]["$ref"], "#");
         assert_eq!(parameters["$defs"]["kind"]["anyOf"][0]["$ref"], root);
-        let validator = jsonschema::validator_for(&parameters).unwrap();
+        let schema = Schema::new(&parameters).unwrap();
         let child = |name: Value| json!({"a/b c": {"name": "$ref", "children": [{"name": name}]}});
-        assert!(validator.is_valid(&child(json!("$ref"))));
-        assert!(!validator.is_valid(&child(json!(5))));
+        assert_eq!(schema.accepts(&child(json!("$ref"))), Ok(true));
+        assert_eq!(schema.accepts(&child(json!(5))), Ok(false));
     }
 
     #[test]
@@ -440,6 +430,6 @@ mod tests {
         assert_eq!(parameters["required"], json!(["report"]));
         assert_eq!(parameters["properties"]["report"]["description"], "What was found");
         assert_eq!(parameters["properties"]["report"].get("$defs"), None);
-        assert!(jsonschema::validator_for(&parameters).is_ok());
+        assert!(Schema::new(&parameters).is_ok());
     }
 }
