@@ -160,3 +160,33 @@ fn what_takes_everything_away_does_and_a_second_list_widens_nothing() {
         assert!(codes.contains("duplicate_key"), "{header}: {codes}");
     }
 }
+
+/// DESIGN: a slip in a restriction never grants more; trust does not lift that.
+#[test]
+fn a_slip_in_a_restriction_keeps_the_dangerous_tools_away() {
+    for (header, meant) in [
+        ("disalowedTools: Bash", "disallowedTools"),
+        ("tool: Read", "tools"),
+        ("permision: {bash: deny}", "permission"),
+        ("sandbox: read-only", "sandbox_mode"),
+        ("permissions: {deny: [Bash]}", "disallowedTools"),
+        ("deny: [Bash]", "disallowedTools"),
+        ("blocked_tools: [Bash]", "disallowedTools"),
+    ] {
+        let project = project();
+        project.agent("a", &format!("description: d\n{header}"));
+        project.run(&["trust", "a", "--yes"]);
+        let record = project.json(&["show", "a", "--json"]);
+        assert_eq!(record["trusted"], true, "{header}");
+        let names = tools(&record);
+        assert!(names.contains(&"read_file"), "{header}: {names:?}");
+        for tool in ["shell", "write_file", "edit_file", "apply_patch", "exec_command"] {
+            assert!(!names.contains(&tool), "{header}: {tool}");
+        }
+        let found = &record["diagnostics"][0];
+        assert_eq!(found["code"], "unclear_restriction", "{header}: {record}");
+        assert_eq!(found["hint"], format!("did you mean `{meant}`?"), "{header}");
+        assert_eq!(project.run(&["validate"]).code, Some(0), "{header}");
+        assert_eq!(project.run(&["validate", "--strict"]).code, Some(1), "{header}");
+    }
+}

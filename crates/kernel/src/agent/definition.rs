@@ -20,6 +20,7 @@ mod lists;
 mod node;
 mod recovery;
 mod restriction;
+mod slip;
 mod toml_role;
 mod yaml;
 
@@ -122,6 +123,10 @@ pub struct Definition {
     /// Whether the file itself switches the agent off.
     #[serde(default, skip_serializing_if = "is_false")]
     pub disabled: bool,
+    /// Unknown keys that look like restrictions. While there are any, the agent gets no tool that runs commands, writes
+    /// or belongs to an MCP server, whether it is trusted or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unclear_restrictions: Vec<String>,
     /// Keys that this version does not know, kept as written.
     #[serde(default)]
     pub extras: Map<String, Value>,
@@ -164,6 +169,7 @@ impl Definition {
             hooks: None,
             memory: None,
             disabled: false,
+            unclear_restrictions: Vec::new(),
             extras: Map::new(),
         }
     }

@@ -149,6 +149,7 @@ impl<'a> Plan<'a> {
                 }
             })?;
         }
+        self.judge_unclear(tool)?;
         self.judge_trust(tool)?;
         self.judge_list(tool, &mut constraints)?;
         self.judge_parent(tool)?;
@@ -176,6 +177,22 @@ impl<'a> Plan<'a> {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// A restriction that is not understood keeps the dangerous tools away; trust does not lift that.
+    fn judge_unclear(&self, tool: &ToolName) -> Result<(), WithheldReason> {
+        let Some(key) = self.request.definition.unclear_restrictions.first() else {
+            return Ok(());
+        };
+        let is_dangerous = match tool {
+            ToolName::Builtin(tool) => tool.is_shell() || BuiltinTool::WRITERS.contains(tool),
+            ToolName::Mcp { .. } => true,
+            ToolName::Host(_) => false,
+        };
+        if is_dangerous {
+            return Err(WithheldReason::UnclearRestriction { key: key.clone() });
+        }
+        Ok(())
     }
 
     fn judge_trust(&self, tool: &ToolName) -> Result<(), WithheldReason> {

@@ -142,6 +142,8 @@ codes! {
     MisnamedKey = "misnamed_key",
     /// A restriction is not understood; the agent loses what it may have restricted.
     RestrictionNotUnderstood = "restriction_not_understood",
+    /// An unknown key looks like a restriction; the dangerous tools stay away until it is corrected.
+    UnclearRestriction = "unclear_restriction",
     /// A key of the dialect was mapped to something narrower.
     RestrictionApplied = "restriction_applied",
     /// A key is not known, and kept.
@@ -192,6 +194,14 @@ impl Diagnostic {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Whether it says that the agent may do less than its file seems to say.
+    pub fn changes_rights(&self) -> bool {
+        matches!(
+            self.code,
+            Code::RestrictionApplied | Code::RestrictionNotUnderstood | Code::UnclearRestriction
+        )
     }
 
     /// Its place.

@@ -17,6 +17,7 @@ use super::{
     keys::Key,
     lists::split_commas,
     node::{Kind, Member, Scalar, to_object},
+    slip::meant_restriction,
 };
 
 /// A definition in the making.
@@ -83,6 +84,10 @@ impl Fields {
 
     fn take(&mut self, member: &Member) {
         let Some(key) = Key::of(&member.key) else {
+            if let Some(meant) = meant_restriction(&member.key) {
+                self.unclear_restriction(member, meant);
+                return;
+            }
             self.keep(member, Code::UnknownKey, "is not a known key; it is kept and has no effect");
             return;
         };

@@ -185,7 +185,7 @@ impl Key {
 }
 
 /// A key without what makes no difference.
-fn fold(written: &str) -> String {
+pub(super) fn fold(written: &str) -> String {
     written
         .chars()
         .filter(|letter| *letter != '_' && *letter != '-')

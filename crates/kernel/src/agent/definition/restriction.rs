@@ -195,6 +195,11 @@ impl Fields {
             }
             return;
         };
+        // The lists of another host's settings.
+        if members.iter().any(|inner| matches!(inner.key.as_str(), "allow" | "ask" | "deny")) {
+            self.unclear_restriction(member, "disallowedTools");
+            return;
+        }
         for permission in members {
             match &permission.value.kind {
                 Kind::Scalar(scalar) => match scalar.text.to_ascii_lowercase().as_str() {
@@ -262,6 +267,21 @@ impl Fields {
             member.key_at,
             format!("`{}`: {why}; tools that write or run commands are disallowed", member.key),
         ));
+    }
+
+    /// Keeps a key that looks like a restriction, and with it the dangerous tools away from the agent.
+    pub(crate) fn unclear_restriction(&mut self, member: &Member, meant: &str) {
+        let message = format!(
+            "`{}` is not a known key but looks like a restriction; the agent gets no tool that runs commands, writes or \
+             belongs to an MCP server until it is corrected or removed",
+            member.key
+        );
+        self.push(
+            Diagnostic::warning(Code::UnclearRestriction, member.key_at, message)
+                .with_hint(format!("did you mean `{meant}`?")),
+        );
+        self.definition.unclear_restrictions.push(member.key.clone());
+        self.definition.extras.insert(member.key.clone(), member.value.to_json());
     }
 
     /// Fails closed: the agent loses whatever the restriction may have been about.

@@ -489,3 +489,19 @@ fn values_can_be_shared_between_threads() {
     shared::<ToolRule>();
     shared::<Refusal>();
 }
+
+#[test]
+fn an_unclear_restriction_keeps_the_dangerous_tools_away_trusted_or_not() {
+    for trust in [Trust::Trusted, Trust::Untrusted] {
+        let case = Case::new().of(Scope::User, trust).with(|case| {
+            case.definition.unclear_restrictions = owned(&["disalowedTools"]);
+        });
+        let names = case.names();
+        assert!(names.contains(&"read_file".to_owned()), "{names:?}");
+        for name in ["shell", "exec_command", "write_file", "edit_file", "mcp__docs__find"] {
+            assert!(!names.contains(&name.to_owned()), "{name}");
+            let reason = case.withheld().into_iter().find(|(tool, _)| tool == name).unwrap().1;
+            assert!(reason.contains("`disalowedTools` looks like a restriction"), "{reason}");
+        }
+    }
+}

@@ -58,6 +58,11 @@ pub enum WithheldReason {
         /// What is wrong with it.
         error: ToolRuleError,
     },
+    /// The definition has an unknown key that looks like a restriction.
+    UnclearRestriction {
+        /// The key as written.
+        key: String,
+    },
     /// The agent is not trusted.
     Untrusted {
         /// The agent.
@@ -105,6 +110,10 @@ impl fmt::Display for WithheldReason {
             Self::DisallowedNotUnderstood { entry, error } => write!(
                 formatter,
                 "the definition's disallowedTools has `{entry}`, which cannot be read: {error}"
+            ),
+            Self::UnclearRestriction { key } => write!(
+                formatter,
+                "the definition's `{key}` looks like a restriction and is not understood; correct or remove it"
             ),
             Self::Untrusted { agent } => write!(
                 formatter,

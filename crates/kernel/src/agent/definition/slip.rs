@@ -1,0 +1,173 @@
+//! Slips: unknown keys that look like a restriction, and the key that was most likely meant.
+//!
+//! An agent whose file tries to restrict it, in words that are not understood, must not end up with more than its author
+//! intended. A key counts as a slip if it is a few letters away from a restriction, or if another host restricts agents by it.
+
+use super::keys::fold;
+
+/// The restrictions that are read, folded, and how each is written.
+const RESTRICTIONS: [(&str, &str); 13] = [
+    ("tools", "tools"),
+    ("allowedtools", "tools"),
+    ("disallowedtools", "disallowedTools"),
+    ("deniedtools", "disallowedTools"),
+    ("excludetools", "disallowedTools"),
+    ("excludedtools", "disallowedTools"),
+    ("disabledfeatures", "disabledFeatures"),
+    ("readonly", "readonly"),
+    ("sandboxmode", "sandbox_mode"),
+    ("permission", "permission"),
+    ("permissions", "permission"),
+    ("permissionmode", "permissionMode"),
+    ("approvalmode", "approvalMode"),
+];
+
+/// Words of other hosts, folded, and the key that says the same here.
+const FOREIGN: [(&[&str], &str); 4] = [
+    (&["sandbox", "sandboxed", "sandboxing", "sandboxpolicy", "sandboxtype"], "sandbox_mode"),
+    (
+        &[
+            "deny",
+            "denied",
+            "denylist",
+            "denyrules",
+            "deniedcommands",
+            "denycommands",
+            "disallow",
+            "disallowed",
+            "disallowedcommands",
+            "forbid",
+            "forbidden",
+            "forbiddencommands",
+            "blocked",
+            "blockedcommands",
+            "blocklist",
+            "blacklist",
+            "banned",
+            "restrict",
+            "restricted",
+            "restriction",
+            "restrictions",
+        ],
+        "disallowedTools",
+    ),
+    (
+        &[
+            "allow",
+            "allowed",
+            "allowlist",
+            "allowonly",
+            "allowedcommands",
+            "allowcommands",
+            "whitelist",
+            "toolset",
+            "toolsets",
+        ],
+        "tools",
+    ),
+    (&["accessmode", "networkaccess", "fileaccess"], "permission"),
+];
+
+/// What a word about tools says of them, and the key that says the same here.
+const ABOUT_TOOLS: [(&[&str], &str); 2] = [
+    (
+        &[
+            "deny", "denied", "disallow", "disable", "exclude", "block", "forbid", "restrict",
+            "banned",
+        ],
+        "disallowedTools",
+    ),
+    (&["allow", "permitted", "enabled", "only"], "tools"),
+];
+
+/// The restriction that an unknown key was most likely meant for; none if the key means something else.
+pub(crate) fn meant_restriction(written: &str) -> Option<&'static str> {
+    let folded = fold(written.trim());
+    let foreign = FOREIGN.iter().find(|(words, _)| words.contains(&folded.as_str()));
+    if let Some((_, meant)) = foreign {
+        return Some(meant);
+    }
+    let near = RESTRICTIONS
+        .iter()
+        .map(|(known, meant)| (strsim::osa_distance(&folded, known), known, meant))
+        .filter(|(distance, known, _)| *distance <= if known.len() < 8 { 1 } else { 2 })
+        .min_by_key(|(distance, ..)| *distance);
+    if let Some((.., meant)) = near {
+        return Some(meant);
+    }
+    let about_tools =
+        ABOUT_TOOLS.iter().find(|(words, _)| words.iter().any(|word| folded.contains(word)));
+    about_tools.filter(|_| folded.contains("tool")).map(|(_, meant)| *meant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_lead_to_the_restriction_that_was_meant() {
+        for (written, meant) in [
+            ("disalowedTools", "disallowedTools"),
+            ("dissallowed_tools", "disallowedTools"),
+            ("disallow-tools", "disallowedTools"),
+            ("blockedTools", "disallowedTools"),
+            ("tools_denied", "disallowedTools"),
+            ("tool", "tools"),
+            ("tolls", "tools"),
+            ("enabled_tools", "tools"),
+            ("toolsAllowed", "tools"),
+            ("permision", "permission"),
+            ("permisions", "permission"),
+            ("permissonMode", "permissionMode"),
+            ("read_onyl", "readonly"),
+            ("sandbox", "sandbox_mode"),
+            ("sandboxMod", "sandbox_mode"),
+            ("deny", "disallowedTools"),
+            ("allow", "tools"),
+            ("disabledFeature", "disabledFeatures"),
+        ] {
+            assert_eq!(meant_restriction(written), Some(meant), "{written}");
+        }
+    }
+
+    /// Unknown keys of real files, and words that are near by chance.
+    #[test]
+    fn keys_that_mean_something_else_are_no_slips() {
+        for written in [
+            "capabilities",
+            "type",
+            "role",
+            "level",
+            "phases",
+            "extensions",
+            "expect_tools_present",
+            "expect_tools_absent",
+            "exclude_extensions",
+            "tier",
+            "priority",
+            "status",
+            "output",
+            "extends",
+            "services",
+            "cli_tool",
+            "tool_categories",
+            "specialized_tools",
+            "tool_choice",
+            "mission",
+            "roles",
+            "tasks",
+            "topics",
+            "models",
+            "prompt_mode",
+            "run_mode",
+            "session",
+            "sandbox_workspace_write",
+            "approval_policy",
+            "mcp_tools",
+            "ready",
+            "allowed_models",
+        ] {
+            assert_eq!(meant_restriction(written), None, "{written}");
+        }
+    }
+}
