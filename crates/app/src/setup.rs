@@ -326,11 +326,27 @@ pub(crate) fn trust_failure(error: &TrustError) -> Failure {
 pub(crate) fn lookup_failure(error: &LookupError) -> Failure {
     let failure = Failure::usage(error.to_string());
     match error {
-        LookupError::Unknown { nearest: Some(nearest), .. } => {
-            failure.hint(format!("did you mean `{nearest}`? `attache list` shows all"))
+        LookupError::Unknown { meant, nearest, total, .. } => {
+            let quoted: Vec<String> = nearest
+                .iter()
+                .filter(|name| meant.as_ref() != Some(name))
+                .map(|name| format!("`{}`", harmless(name)))
+                .collect();
+            let others = quoted.join(", ");
+            failure.hint(match meant {
+                Some(meant) if quoted.is_empty() => format!("did you mean `{}`?", harmless(meant)),
+                Some(meant) => format!(
+                    "did you mean `{}`? others: {others}; `attache list` shows all {total}",
+                    harmless(meant)
+                ),
+                None if quoted.is_empty() => {
+                    "there are no agents; make one with `attache new`".to_owned()
+                }
+                None => format!("the nearest are {others}; `attache list` shows all {total}"),
+            })
         }
-        LookupError::Unknown { available, .. } => {
-            failure.hint(format!("there are: {}", harmless(&available.join(", "))))
+        LookupError::NotADefinition { reason, .. } => {
+            failure.hint(format!("{}; `attache validate` says what to do", harmless(reason)))
         }
         LookupError::Invalid { path, diagnostics, .. } => {
             let path = path.clone().unwrap_or_default();

@@ -33,8 +33,8 @@ impl fmt::Display for AgentName {
     }
 }
 
-/// What an agent is looked up by: lower case, camel humps split, everything but letters and digits
-/// one `-`.
+/// What an agent is looked up by: lower case, camel humps split, `+` read as `plus` and `#` as `sharp`, every run of other
+/// characters than letters and digits one `-`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct AgentKey(String);
@@ -49,6 +49,17 @@ impl AgentKey {
         let mut previous: Option<char> = None;
         let mut letters = name.chars().peekable();
         while let Some(letter) = letters.next() {
+            let spoken = match letter {
+                '+' => Some("plus"),
+                '#' => Some("sharp"),
+                _ => None,
+            };
+            if let Some(word) = spoken {
+                if !key.is_empty() {
+                    key.push('-');
+                }
+                key.push_str(word);
+            }
             if !letter.is_alphanumeric() {
                 previous = None;
                 continue;
@@ -135,12 +146,36 @@ ids! {
     QuestionId,
 }
 
+/// How like two names are, from 0 to 1, case aside.
+fn likeness(wanted: &str, candidate: &str) -> f64 {
+    strsim::jaro_winkler(wanted, &candidate.to_lowercase())
+}
+
+/// The candidates most like `wanted`, best first.
+pub fn nearest_few<'a>(
+    wanted: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    count: usize,
+) -> Vec<&'a str> {
+    let wanted = wanted.to_lowercase();
+    let mut rated: Vec<(f64, &str)> = candidates
+        .into_iter()
+        .map(|candidate| {
+            // A name that holds the whole word is nearer than one that only begins like it.
+            let holds = !wanted.is_empty() && candidate.to_lowercase().contains(&wanted);
+            (likeness(&wanted, candidate) + if holds { 1.0 } else { 0.0 }, candidate)
+        })
+        .collect();
+    rated.sort_by(|left, right| right.0.total_cmp(&left.0).then_with(|| left.1.cmp(right.1)));
+    rated.into_iter().take(count).map(|(_, candidate)| candidate).collect()
+}
+
 /// The candidate most like `wanted`, if one is like enough to be meant.
 pub fn nearest<'a>(wanted: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();
     candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&wanted, &candidate.to_lowercase()), candidate))
+        .map(|candidate| (likeness(&wanted, candidate), candidate))
         .filter(|(likeness, _)| *likeness >= 0.8)
         .max_by(|left, right| left.0.total_cmp(&right.0))
         .map(|(_, candidate)| candidate)
@@ -156,7 +191,12 @@ mod tests {
             ("explore", "explore"),
             ("Explore", "explore"),
             ("EXPLORE", "explore"),
-            ("C# MCP Expert", "c-mcp-expert"),
+            ("C# MCP Expert", "c-sharp-mcp-expert"),
+            ("C# Expert", "c-sharp-expert"),
+            ("C++ Expert", "c-plus-plus-expert"),
+            ("c++", "c-plus-plus"),
+            ("F#/C#", "f-sharp-c-sharp"),
+            ("+1", "plus-1"),
             ("codeReviewer", "code-reviewer"),
             ("MCPExpert", "mcp-expert"),
             ("code_reviewer--v2", "code-reviewer-v2"),
@@ -172,7 +212,7 @@ mod tests {
 
     #[test]
     fn key_of_a_key_is_itself() {
-        for name in ["C# MCP Expert", "MCPExpert", "ÉcoleÜber", "a1B2c3"] {
+        for name in ["C# MCP Expert", "C++", "MCPExpert", "ÉcoleÜber", "a1B2c3"] {
             let key = AgentKey::of(name);
             assert_eq!(AgentKey::of(key.as_str()), key);
         }
@@ -184,5 +224,7 @@ mod tests {
         assert_eq!(nearest("explor", names), Some("Explore"));
         assert_eq!(nearest("CODE-REVIEWR", names), Some("code-reviewer"));
         assert_eq!(nearest("zzz", names), None);
+        assert_eq!(nearest_few("reviewer", names, 2), ["code-reviewer", "Explore"]);
+        assert_eq!(nearest_few("plan", names, 1), ["Plan"]);
     }
 }

@@ -66,7 +66,9 @@ fn print(inventory: &Inventory, setup: &Setup) -> Result<(), Failure> {
     }
     for event in &inventory.discovery_events {
         let tone = match event.kind {
-            DiscoveryKind::Unreadable | DiscoveryKind::Conflict => Tone::Warning,
+            DiscoveryKind::Unreadable
+            | DiscoveryKind::Conflict
+            | DiscoveryKind::LinkNotFollowed => Tone::Warning,
             DiscoveryKind::Disabled => Tone::Bad,
             DiscoveryKind::Override | DiscoveryKind::NotADefinition => continue,
         };

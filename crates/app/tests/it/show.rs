@@ -8,7 +8,7 @@ use crate::project;
 fn any_spelling_finds_the_agent() {
     let project = project();
     project.file(".claude/agents/x.md", "---\nname: C# MCP Expert\ndescription: d\n---\nx\n");
-    for name in ["C# MCP Expert", "c-mcp-expert", "C_MCP_EXPERT"] {
+    for name in ["C# MCP Expert", "c-sharp-mcp-expert", "C_SHARP_MCP_EXPERT"] {
         assert_eq!(project.json(&["show", name, "--json"])["name"], "C# MCP Expert");
     }
 }

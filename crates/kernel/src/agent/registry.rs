@@ -2,9 +2,15 @@
 //!
 //! Precedence is builtin < user < project < session; within a project the nearest folder wins, then the
 //! dialect's rank, then the path. What loses is kept with the winner, and what is broken still wins: a broken
-//! project file never falls back to the user's in silence.
+//! project file never falls back to the user's in silence. Two files of one place whose names differ but have one key are
+//! both kept: the name as written finds each, the key finds the first.
 
-use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde::Serialize;
 
@@ -14,7 +20,7 @@ use crate::{
         dialect::agent_stem,
         reading::{FileStatus, Reading},
     },
-    id::{AgentKey, nearest},
+    id::{AgentKey, nearest, nearest_few},
     model::choice::ModelChoice,
     path_text,
     rights::filter::WithheldTool,
@@ -51,7 +57,7 @@ pub struct Appraisal {
 /// All agents there are.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct Inventory {
-    /// One record a name, in order of the names.
+    /// One record a name, in order of the keys.
     pub records: Vec<Record>,
     /// Names that two files of one place claim.
     pub conflicts: Vec<Conflict>,
@@ -161,8 +167,10 @@ pub enum DiscoveryKind {
     Override,
     /// Two files of one place claim a name.
     Conflict,
-    /// A file in an agents folder is no definition.
+    /// A file in an agents folder is not a definition.
     NotADefinition,
+    /// A link to a folder was not followed.
+    LinkNotFollowed,
     /// A folder could not be read, or not in full.
     Unreadable,
     /// The feature is switched off.
@@ -188,12 +196,11 @@ impl Inventory {
         let mut conflicts = Vec::new();
         for (key, mut claimants) in by_key {
             claimants.sort_by(Candidate::precedence);
-            let mut claimants = claimants.into_iter();
-            let Some(winner) = claimants.next() else { continue };
-            let losers: Vec<Candidate> = claimants.collect();
-            conflicts.extend(conflicts_of(&key, &winner, &losers));
-            discovery_events.extend(losers.iter().map(|loser| winner.beats(loser)));
-            records.push(winner.into_record(&losers, &appraise));
+            conflicts.extend(conflicts_among(&key, &claimants));
+            for claim in claims(claimants) {
+                discovery_events.extend(claim.events(&key));
+                records.push(claim.into_record(&key, &appraise));
+            }
         }
         Self { records, conflicts, discovery_events }
     }
@@ -222,17 +229,41 @@ impl Inventory {
 
     /// The record of that name, whatever its state.
     pub fn record(&self, name: &str) -> Result<&Record, LookupError> {
+        let exact = self.records.iter().find(|record| record.name == name.trim());
         let key = AgentKey::of(name);
-        self.records.iter().find(|record| AgentKey::of(&record.name) == key).ok_or_else(|| {
-            let names = || self.records.iter().map(|record| record.name.as_str());
-            LookupError::Unknown {
+        exact
+            .or_else(|| self.records.iter().find(|record| AgentKey::of(&record.name) == key))
+            .ok_or_else(|| self.not_found(name, &key))
+    }
+
+    /// Why there is no record of that name.
+    fn not_found(&self, name: &str, key: &AgentKey) -> LookupError {
+        let misread = self.discovery_events.iter().find(|event| {
+            let stem = event.path.as_deref().and_then(agent_stem);
+            event.kind == DiscoveryKind::NotADefinition
+                && stem.is_some_and(|stem| AgentKey::of(&stem) == *key)
+        });
+        if let Some(DiscoveryEvent { path: Some(path), message, .. }) = misread {
+            return LookupError::NotADefinition {
                 name: name.to_owned(),
-                nearest: nearest(name, names()).map(str::to_owned),
-                available: names().map(str::to_owned).collect(),
-            }
-        })
+                path: path.clone(),
+                reason: message.clone(),
+            };
+        }
+        let names = || self.records.iter().map(|record| record.name.as_str());
+        LookupError::Unknown {
+            name: name.to_owned(),
+            meant: nearest(name, names()).map(str::to_owned),
+            nearest: nearest_few(name, names(), NEAREST).into_iter().map(str::to_owned).collect(),
+            total: self.records.len(),
+        }
     }
 }
+
+/// How many names an unknown one is answered with.
+const NEAREST: usize = 5;
+/// How many files of one name are named.
+const NAMED_RIVALS: usize = 5;
 
 /// Why a name cannot be run.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -242,10 +273,22 @@ pub enum LookupError {
     Unknown {
         /// What was asked for.
         name: String,
-        /// The name most like it.
-        nearest: Option<String>,
-        /// All names.
-        available: Vec<String>,
+        /// The name that was most likely meant.
+        meant: Option<String>,
+        /// The names most like it, best first.
+        nearest: Vec<String>,
+        /// How many agents there are.
+        total: usize,
+    },
+    /// There is a file of that name, but it is not a definition.
+    #[error("there is no agent `{name}`: {} is not a definition", path.display())]
+    NotADefinition {
+        /// What was asked for.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// Why it is not a definition.
+        reason: String,
     },
     /// Its file has errors.
     #[error("the agent `{name}` cannot be run: its file has errors")]
@@ -297,46 +340,14 @@ impl Candidate {
             && self.dialect == other.dialect
     }
 
-    fn conflict_warning(&self, losers: &[Self]) -> Option<Diagnostic> {
-        let rivals: Vec<String> = losers
-            .iter()
-            .filter(|loser| self.conflicts_with(loser))
-            .filter_map(|loser| loser.path.as_deref().map(|path| path.display().to_string()))
-            .collect();
-        (!rivals.is_empty()).then(|| {
-            let message =
-                format!("the same name is claimed by {}; this file counts", rivals.join(", "));
-            Diagnostic::warning(Code::Conflict, Position::START, message)
-                .with_hint("rename or remove one of them")
-        })
-    }
-
     fn not_a_definition(&self) -> DiscoveryEvent {
         let why = self.reading.diagnostics.first().map(|diagnostic| diagnostic.message.as_str());
         DiscoveryEvent {
             kind: DiscoveryKind::NotADefinition,
             name: None,
             path: self.path.clone(),
-            message: format!("no definition: {}", why.unwrap_or("it says nothing of an agent")),
+            message: why.unwrap_or("it says nothing of an agent").to_owned(),
         }
-    }
-
-    fn beats(&self, loser: &Self) -> DiscoveryEvent {
-        let kind = if self.conflicts_with(loser) {
-            DiscoveryKind::Conflict
-        } else {
-            DiscoveryKind::Override
-        };
-        let message = match kind {
-            DiscoveryKind::Conflict => format!(
-                "two files of one place are called `{}`: {} counts, {} does not",
-                self.name(),
-                self.whereabouts(),
-                loser.whereabouts()
-            ),
-            _ => format!("{} overrides {}", self.whereabouts(), loser.whereabouts()),
-        };
-        DiscoveryEvent { kind, name: Some(self.name()), path: self.path.clone(), message }
     }
 
     fn whereabouts(&self) -> String {
@@ -345,68 +356,182 @@ impl Candidate {
             None => format!("the {} agent", self.scope.as_str()),
         }
     }
+}
+
+/// A definition that won its name, and those that lost it.
+struct Claim {
+    winner: Candidate,
+    losers: Vec<Candidate>,
+    /// The file that the key of this one's name finds, where that is another.
+    found_by_key: Option<PathBuf>,
+}
+
+/// Who gets which name among the claimants of one key, strongest first. A file that only the order of the paths puts
+/// behind one of another name keeps its own.
+fn claims(claimants: Vec<Candidate>) -> Vec<Claim> {
+    let mut claims: Vec<Claim> = Vec::new();
+    let mut by_name: HashMap<String, usize> = HashMap::new();
+    for claimant in claimants {
+        let name = claimant.name();
+        let own = by_name.get(&name).copied();
+        let Some(first) = claims.first_mut() else {
+            by_name.insert(name, 0);
+            claims.push(Claim { winner: claimant, losers: Vec::new(), found_by_key: None });
+            continue;
+        };
+        if own.is_none() && first.winner.conflicts_with(&claimant) {
+            let found_by_key = first.winner.path.clone();
+            by_name.insert(name, claims.len());
+            claims.push(Claim { winner: claimant, losers: Vec::new(), found_by_key });
+            continue;
+        }
+        if let Some(claim) = claims.get_mut(own.unwrap_or_default()) {
+            claim.losers.push(claimant);
+        }
+    }
+    claims
+}
+
+impl Claim {
+    /// The files that only the order of the paths puts behind the winner.
+    fn rivals(&self) -> Vec<&Path> {
+        let rivals = self.losers.iter().filter(|loser| self.winner.conflicts_with(loser));
+        rivals.filter_map(|loser| loser.path.as_deref()).collect()
+    }
+
+    fn events(&self, key: &AgentKey) -> Vec<DiscoveryEvent> {
+        let event = |kind: DiscoveryKind, message: String| DiscoveryEvent {
+            kind,
+            name: Some(self.winner.name()),
+            path: self.winner.path.clone(),
+            message,
+        };
+        let mut events = Vec::new();
+        if let Some(first) = &self.found_by_key {
+            let message = format!(
+                "`{}` and the agent of {} share the key `{key}`, which finds the latter; use the name as written",
+                self.winner.name(),
+                first.display()
+            );
+            events.push(event(DiscoveryKind::Conflict, message));
+        }
+        let rivals = self.rivals();
+        if !rivals.is_empty() {
+            let message = format!(
+                "{} files of one place are called `{}`: {} is used, not {}",
+                rivals.len() + 1,
+                self.winner.name(),
+                self.winner.whereabouts(),
+                some_of(&rivals)
+            );
+            events.push(event(DiscoveryKind::Conflict, message));
+        }
+        for loser in self.losers.iter().filter(|loser| !self.winner.conflicts_with(loser)) {
+            let message =
+                format!("{} overrides {}", self.winner.whereabouts(), loser.whereabouts());
+            events.push(event(DiscoveryKind::Override, message));
+        }
+        events
+    }
+
+    fn warnings(&self, key: &AgentKey) -> Vec<Diagnostic> {
+        let mut warnings = Vec::new();
+        let rivals = self.rivals();
+        if !rivals.is_empty() {
+            let message = format!("{} has the same name; this file is used", some_of(&rivals));
+            let hint = "rename or remove one of them";
+            warnings.push(
+                Diagnostic::warning(Code::Conflict, Position::START, message).with_hint(hint),
+            );
+        }
+        if let Some(first) = &self.found_by_key {
+            let message =
+                format!("{} has the same key, `{key}`, and is found by it", first.display());
+            let hint = format!("use the name as written, `{}`, or rename one", self.winner.name());
+            warnings.push(
+                Diagnostic::warning(Code::Conflict, Position::START, message).with_hint(hint),
+            );
+        }
+        warnings
+    }
 
     fn into_record(
         self,
-        losers: &[Self],
+        key: &AgentKey,
         appraise: impl Fn(&Definition, Trust) -> Appraisal,
     ) -> Record {
-        let name = self.name();
-        let definition = self.reading.definition.clone();
-        let status = match (self.reading.status, &definition) {
+        let warnings = self.warnings(key);
+        let Self { winner, losers, .. } = self;
+        let name = winner.name();
+        let definition = winner.reading.definition.clone();
+        let status = match (winner.reading.status, &definition) {
             (FileStatus::Active, Some(agent)) if agent.disabled => Status::Disabled,
             (FileStatus::Active, Some(_)) => Status::Active,
             _ => Status::Invalid,
         };
         let appraisal =
-            definition.as_ref().map(|agent| appraise(agent, self.trust)).unwrap_or_default();
-        let mut diagnostics = self.reading.diagnostics.clone();
-        diagnostics.extend(self.conflict_warning(losers));
+            definition.as_ref().map(|agent| appraise(agent, winner.trust)).unwrap_or_default();
+        let mut diagnostics = winner.reading.diagnostics.clone();
+        diagnostics.extend(warnings);
         diagnostics.sort_by_key(Diagnostic::position);
         Record {
             name,
-            scope: self.scope,
-            dialect: self.dialect,
-            source_path: self.path,
+            scope: winner.scope,
+            dialect: winner.dialect,
+            source_path: winner.path,
             status,
             definition,
             effective_tools: appraisal.effective_tools,
             withheld_tools: appraisal.withheld_tools,
             effective_model: appraisal.effective_model,
-            trusted: self.trust,
+            trusted: winner.trust,
             overrides: losers
-                .iter()
-                .map(|loser| Override { source_path: loser.path.clone(), scope: loser.scope })
+                .into_iter()
+                .map(|loser| Override { source_path: loser.path, scope: loser.scope })
                 .collect(),
             diagnostics,
         }
     }
 }
 
-/// The conflicts among the claimants of a name, whether or not the winner is part of them.
-fn conflicts_of(key: &AgentKey, winner: &Candidate, losers: &[Candidate]) -> Vec<Conflict> {
-    let mut conflicts: Vec<Conflict> = Vec::new();
-    let mut claimants: Vec<&Candidate> = vec![winner];
-    claimants.extend(losers);
-    for (index, first) in claimants.iter().enumerate() {
-        let earlier = claimants.iter().take(index).any(|other| other.conflicts_with(first));
-        let rivals: Vec<PathBuf> = claimants
-            .iter()
-            .skip(index + 1)
-            .filter(|other| first.conflicts_with(other))
-            .filter_map(|other| other.path.clone())
-            .collect();
-        if let Some(path) = first.path.clone().filter(|_| !earlier && !rivals.is_empty()) {
-            conflicts.push(Conflict {
-                name: key.to_string(),
-                scope: first.scope,
-                dialect: first.dialect,
-                winner: path,
-                losers: rivals,
-            });
+/// A few of many files.
+fn some_of(paths: &[&Path]) -> String {
+    let named: Vec<String> =
+        paths.iter().take(NAMED_RIVALS).map(|path| path.display().to_string()).collect();
+    let named = named.join(", ");
+    match paths.len().saturating_sub(NAMED_RIVALS) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+/// The conflicts among the claimants of a key, whether or not the winner is part of them.
+fn conflicts_among(key: &AgentKey, claimants: &[Candidate]) -> Vec<Conflict> {
+    let mut conflicts: Vec<(u32, Conflict)> = Vec::new();
+    for claimant in claimants {
+        let Some(path) = &claimant.path else { continue };
+        // There are no more of these than places.
+        let known = conflicts.iter_mut().find(|(distance, conflict)| {
+            *distance == claimant.distance
+                && conflict.scope == claimant.scope
+                && conflict.dialect == claimant.dialect
+        });
+        match known {
+            Some((_, conflict)) => conflict.losers.push(path.clone()),
+            None => conflicts.push((
+                claimant.distance,
+                Conflict {
+                    name: key.to_string(),
+                    scope: claimant.scope,
+                    dialect: claimant.dialect,
+                    winner: path.clone(),
+                    losers: Vec::new(),
+                },
+            )),
         }
     }
-    conflicts
+    let conflicts = conflicts.into_iter().map(|(_, conflict)| conflict);
+    conflicts.filter(|conflict| !conflict.losers.is_empty()).collect()
 }
 
 #[cfg(test)]

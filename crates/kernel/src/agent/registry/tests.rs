@@ -1,5 +1,3 @@
-use std::path::Path;
-
 use super::*;
 use crate::agent::definition::{
     Format,
@@ -126,8 +124,18 @@ fn disabled_unknown_and_documents() {
     assert_eq!(found.records.len(), 1);
     assert!(matches!(found.find("off"), Err(LookupError::Disabled { .. })));
     assert_eq!(found.discovery_events[0].kind, DiscoveryKind::NotADefinition);
-    let Err(LookupError::Unknown { nearest, available, .. }) = found.find("offf") else { panic!() };
-    assert_eq!((nearest.as_deref(), available.len()), (Some("off"), 1));
+    let Err(LookupError::Unknown { meant, nearest, total, .. }) = found.find("offf") else {
+        panic!()
+    };
+    assert_eq!(
+        (meant.as_deref(), nearest.as_slice(), total),
+        (Some("off"), ["off".to_owned()].as_slice(), 1)
+    );
+    let error = found.find("readme").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no agent `readme`: /p/.claude/agents/README.md is not a definition"
+    );
 }
 
 #[test]
@@ -161,4 +169,82 @@ fn a_copilot_file_of_which_nothing_can_be_read_claims_its_short_stem() {
     assert_eq!(found.records.len(), 1);
     assert_eq!(found.records[0].name, "rev");
     assert_eq!(found.records[0].status, Status::Invalid);
+}
+
+fn named(path: &str, name: &str) -> Candidate {
+    file(path, Scope::Project, 0, &format!("---\nname: \"{name}\"\ndescription: d\n---\nb"))
+}
+
+#[test]
+fn languages_with_signs_in_their_names_are_two_agents() {
+    let found = inventory(vec![
+        named("/p/.claude/agents/cpp.md", "C++ Expert"),
+        named("/p/.claude/agents/csharp.md", "C# Expert"),
+    ]);
+    assert_eq!(found.records.len(), 2);
+    assert_eq!((found.conflicts.len(), found.discovery_events.len()), (0, 0));
+    for (asked, name) in [
+        ("C++ Expert", "C++ Expert"),
+        ("c-plus-plus-expert", "C++ Expert"),
+        ("C# Expert", "C# Expert"),
+        ("c-sharp-expert", "C# Expert"),
+    ] {
+        assert_eq!(found.find(asked).unwrap().name, name);
+    }
+}
+
+/// Two names with one key: neither is lost, and nobody is told that they are called the same.
+#[test]
+fn a_name_as_written_wins_over_its_key() {
+    let found = inventory(vec![
+        named("/p/.claude/agents/a.md", "Code/Reviewer"),
+        named("/p/.claude/agents/b.md", "Code: Reviewer"),
+        file(
+            "/h/.claude/agents/c.md",
+            Scope::User,
+            0,
+            "---\nname: \"Code: Reviewer\"\ndescription: d\n---\nb",
+        ),
+    ]);
+    assert_eq!(found.find("Code/Reviewer").unwrap().name, "Code/Reviewer");
+    assert_eq!(found.find("Code: Reviewer").unwrap().name, "Code: Reviewer");
+    assert_eq!(found.find("code-reviewer").unwrap().name, "Code/Reviewer");
+    assert_eq!(found.find("Code: Reviewer").unwrap().overrides.len(), 1);
+    assert!(found.find("Code/Reviewer").unwrap().overrides.is_empty());
+    for event in &found.discovery_events {
+        assert!(!event.message.contains("are called"), "{}", event.message);
+    }
+    let conflict = &found.conflicts[0];
+    assert_eq!((conflict.name.as_str(), conflict.losers.len()), ("code-reviewer", 1));
+}
+
+#[test]
+fn an_unknown_name_is_answered_with_the_nearest_five() {
+    let agents = (0..487)
+        .map(|index| named(&format!("/p/.claude/agents/{index}.md"), &format!("agent-{index}")));
+    let reviewers = ["code-reviewer", "reviewer-lite"]
+        .map(|name| named(&format!("/p/.claude/agents/{name}.md"), name));
+    let found = inventory(agents.chain(reviewers).collect());
+    let Err(LookupError::Unknown { nearest, total, .. }) = found.find("reviewer") else { panic!() };
+    assert_eq!((nearest.len(), total), (5, 489));
+    assert!(nearest[..2].contains(&"code-reviewer".to_owned()), "{nearest:?}");
+}
+
+/// Quadratic work on this many files takes minutes.
+#[test]
+fn many_files_of_one_name_are_one_conflict() {
+    let files: Vec<Candidate> = {
+        let one = agent("/p/.claude/agents/x.md", Scope::Project, 0);
+        let path = |index: u32| Some(PathBuf::from(format!("/p/.claude/agents/{index:06}.md")));
+        (0..100_000).map(|index| Candidate { path: path(index), ..one.clone() }).collect()
+    };
+    let found = inventory(files);
+    assert_eq!(
+        (found.records.len(), found.conflicts.len(), found.discovery_events.len()),
+        (1, 1, 1)
+    );
+    assert_eq!(found.conflicts[0].losers.len(), 99_999);
+    let message = &found.discovery_events[0].message;
+    assert!(message.starts_with("100000 files of one place are called `rev`"), "{message}");
+    assert!(message.len() < 1000, "{message}");
 }
