@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use attache_kernel::{
     agent::{
         definition::{
-            Definition, Trust,
+            Definition, Severity, Trust,
             reading::{NameFrom, Rules},
         },
         registry::{Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
@@ -198,7 +198,30 @@ impl Setup {
     /// The agents there are.
     pub(crate) fn inventory(&self) -> Result<Inventory, Failure> {
         let mut discovery = self.discovery()?;
+        self.tell_session_problems(&discovery);
         Ok(self.take_stock(&mut discovery))
+    }
+
+    /// Tells what is wrong with the agents of `--agents`, which have no file that `validate` would show.
+    pub(crate) fn tell_session_problems(&self, discovery: &Discovery) {
+        if self.quiet {
+            return;
+        }
+        for reading in discovery.session_agents() {
+            let name = reading.definition.as_ref().map_or("", |agent| agent.agent_type.as_str());
+            let problems =
+                reading.diagnostics.iter().filter(|found| found.severity >= Severity::Warning);
+            for problem in problems {
+                let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})"));
+                print::aside(&format!(
+                    "{} --agents: `{}`: {}{}",
+                    paint(Tone::Warning, &format!("{}:", problem.severity.as_str())),
+                    harmless(name),
+                    harmless(&problem.message),
+                    harmless(&hint.unwrap_or_default())
+                ));
+            }
+        }
     }
 
     /// The agents there are now, for a discovery that is kept.
@@ -356,7 +379,7 @@ pub(crate) fn lookup_failure(error: &LookupError) -> Failure {
                 .map(|diagnostic| diagnostics::render(diagnostic, &path, text.as_deref()))
                 .collect();
             Failure::usage(format!("{error}\n{}", shown.join("\n")))
-                .hint("mend the file; `attache validate` shows all that is wrong")
+                .hint("fix the file; `attache validate` shows everything that is wrong")
         }
         LookupError::Disabled { path, .. } => match path {
             Some(path) => failure.hint(format!("remove the switch from {}", path.display())),

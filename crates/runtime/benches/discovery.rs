@@ -45,7 +45,15 @@ fn main() {
         }
     };
     let folder = corpus.folder().join("files");
-    let files: Vec<PathBuf> = list_path(&folder, &mut Vec::new());
+    let places = Places {
+        working_directory: corpus.folder().to_path_buf(),
+        home: None,
+        attache_home: corpus.folder().join("none"),
+        agents_dir: None,
+        extra_dirs: vec![folder.clone()],
+        mode: DiscoveryMode::Manual,
+    };
+    let files: Vec<PathBuf> = list_path(&folder, &places, &mut Vec::new());
     let texts: Vec<(PathBuf, String)> = files
         .iter()
         .map(|path| (path.clone(), String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()))
@@ -72,14 +80,6 @@ fn main() {
             }
         })
     });
-    let places = Places {
-        working_directory: corpus.folder().to_path_buf(),
-        home: None,
-        attache_home: corpus.folder().join("none"),
-        agents_dir: None,
-        extra_dirs: vec![folder],
-        mode: DiscoveryMode::Manual,
-    };
     let trust = TrustStore::default();
     let cold = median(|| {
         let mut discovery = Discovery::new(places.clone(), rules);

@@ -21,7 +21,7 @@ use attache_kernel::agent::{
     registry::{Candidate, DiscoveryEvent, DiscoveryKind},
 };
 
-pub use self::places::{DiscoveryMode, Place, Places};
+pub use self::places::{DiscoveryMode, LinkRule, Place, Places};
 use self::{
     file::{Content, Hashing, Stamp},
     walk::Entry,
@@ -82,6 +82,11 @@ impl Discovery {
     pub fn add_session_agents(&mut self, json: &str) -> Result<(), Diagnostic> {
         self.session_agents.extend(read_session_agents(json, &self.rules)?);
         Ok(())
+    }
+
+    /// The agents of this session alone.
+    pub fn session_agents(&self) -> &[Reading] {
+        &self.session_agents
     }
 
     /// Where it looks.
@@ -219,7 +224,7 @@ fn read_path(path: &Path, scope: Scope, dialect: Dialect, rules: &Rules) -> Read
 }
 
 /// The files below a folder that may be agents, sorted; a file is itself.
-pub fn list_path(path: &Path, events: &mut Vec<DiscoveryEvent>) -> Vec<PathBuf> {
+pub fn list_path(path: &Path, places: &Places, events: &mut Vec<DiscoveryEvent>) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_path_buf()];
     }
@@ -229,6 +234,7 @@ pub fn list_path(path: &Path, events: &mut Vec<DiscoveryEvent>) -> Vec<PathBuf> 
         dialect: None,
         distance: 0,
         named: true,
+        links: places.links_of_named(path),
     };
     walk::files(&place, events).into_iter().map(|entry| entry.path).collect()
 }

@@ -37,6 +37,7 @@ pub(crate) struct ListArgs {
 
 pub(crate) fn run(args: &ListArgs, setup: &Setup) -> Result<Exit, Failure> {
     let mut discovery = setup.discovery()?;
+    setup.tell_session_problems(&discovery);
     print(&setup.take_stock(&mut discovery), setup)?;
     if !args.watch {
         return Ok(Exit::Success);

@@ -71,15 +71,15 @@ fn people_see_the_line_and_a_caret() {
     assert_eq!(ran.code, Some(0));
     let shown = "\
 warning[unknown_tool]: there is no tool `Grpe`; it is not granted
-  --> .claude/agents/one.md:4:8
+  --> .claude/agents/one.md:4:14
   |
 4 | tools: Read, Grpe
-  |        ^
+  |              ^
   = help: did you mean `Grep`?
 ";
     assert!(ran.stdout.contains(shown), "{}", ran.stdout);
     assert!(
-        ran.stdout.ends_with("1 definition checked, 0 sound, 1 with warnings\n"),
+        ran.stdout.ends_with("1 definition checked, 0 ok, 1 with warnings\n"),
         "{}",
         ran.stdout
     );
@@ -147,4 +147,82 @@ fn a_file_name_that_is_no_text_spoils_nothing() {
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("rename the file"), "{}", refused.stderr);
     assert_eq!(project.run(&["untrust", "odd", "--json"]).code, Some(0));
+}
+
+#[test]
+fn a_file_without_front_matter_says_so_where_it_is_named() {
+    let project = project();
+    project.file(".claude/agents/notes.md", "# Notes\n\nNo header here.\n");
+    let ran = project.run(&["validate", ".claude/agents/notes.md"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(ran.stdout.contains("there is no front matter"), "{}", ran.stdout);
+    assert_eq!(project.run(&["validate", "--json", ".claude/agents/notes.md"]).code, Some(1));
+    assert_eq!(
+        project.run(&["validate", ".claude/agents"]).code,
+        Some(0),
+        "a folder may hold others"
+    );
+    let ran = project.run(&["run", "notes", "hello"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("there is no agent `notes`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("notes.md is not a definition"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("there is no front matter"), "{}", ran.stderr);
+}
+
+#[test]
+fn problems_of_agents_on_the_command_line_are_shown() {
+    let project = project();
+    let agents = r#"{"one": {"description": "d", "prompt": "p", "tools": ["Read", "Grpe"]}}"#;
+    for command in [&["list"][..], &["show", "one"]] {
+        let ran = project.run(&[&["--agents", agents], command].concat());
+        assert!(
+            ran.stderr.contains("warning: --agents: `one`: there is no tool `Grpe`"),
+            "{command:?} {}",
+            ran.stderr
+        );
+    }
+    let ran = project.run(&["--agents", agents, "validate", "--strict"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stdout.contains("--agents:one"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_finding_of_many_files_is_shown_once_and_counted() {
+    let project = project();
+    for index in 0..9 {
+        project.agent(&format!("a{index}"), "description: d\ntools: Read, Frobnicate");
+    }
+    let ran = project.run(&["validate"]);
+    assert_eq!(ran.stdout.matches("there is no tool `Frobnicate`").count(), 1, "{}", ran.stdout);
+    assert!(ran.stdout.contains("a1.md:4:14, "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("and 5 more"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("findings: unknown_tool 9\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_note_that_changes_what_an_agent_may_do_is_shown_unasked() {
+    let project = project();
+    project.agent("a", "description: d\nreadonly: true\nvibe: calm");
+    let ran = project.run(&["validate"]);
+    assert!(ran.stdout.contains("note[restriction_applied]"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("unused_key"), "{}", ran.stdout);
+    assert!(project.run(&["validate", "--notes"]).stdout.contains("unused_key"));
+}
+
+#[test]
+fn a_tab_is_named_on_its_own_line() {
+    let project = project();
+    for (header, line) in [
+        ("tools:\n\t- Read\n\t- Grep", 5),
+        ("\tcolor: red", 4),
+        ("hooks:\n  a: 1\n\tb: 2", 6),
+        ("tools:\n  - Read\n\t- Grep", 6),
+        ("color:\n  \tred\nhooks:\n\ta: b", 7),
+    ] {
+        project.agent("a", &format!("description: d\n{header}"));
+        let report = project.json(&["validate", "--json"]);
+        let found = &report[0]["diagnostics"][0];
+        assert_eq!(found["line"], line, "{header:?}: {found}");
+        assert!(found["hint"].as_str().unwrap().contains("tab"), "{header:?}: {found}");
+    }
 }

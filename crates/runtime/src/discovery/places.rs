@@ -44,6 +44,28 @@ pub struct Place {
     pub distance: u32,
     /// Whether the user named it, so that its absence is worth a word.
     pub named: bool,
+    /// Which links to folders are followed.
+    pub links: LinkRule,
+}
+
+/// Which links to folders are followed. Paths are without links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkRule {
+    /// Those that stay within one of these folders. A project's links must not make other people's files its agents.
+    Within(Vec<PathBuf>),
+    /// All but those to one of these folders or a folder above it. The user's own links lead to folders of the user's
+    /// choice, such as those of a dotfile manager; one to `/` or to the home is a mistake.
+    NotAbove(Vec<PathBuf>),
+}
+
+impl LinkRule {
+    /// Whether a link to this folder is followed.
+    pub(crate) fn allows(&self, target: &Path) -> bool {
+        match self {
+            Self::Within(folders) => folders.iter().any(|folder| target.starts_with(folder)),
+            Self::NotAbove(folders) => !folders.iter().any(|folder| folder.starts_with(target)),
+        }
+    }
 }
 
 /// The folders of a dialect below a project or the home.
@@ -65,19 +87,25 @@ impl Places {
     /// Every folder to look in, whether or not it exists.
     pub fn list(&self) -> Vec<Place> {
         let mut places = Vec::new();
-        let told = |folder: &Path, scope: Scope| Place {
+        let told = |folder: &Path, scope: Scope, links: LinkRule| Place {
             folder: self.working_directory.join(folder),
             scope,
             dialect: None,
             distance: 0,
             named: true,
+            links,
         };
-        places.extend(self.extra_dirs.iter().map(|folder| told(folder, Scope::Session)));
+        places.extend(self.extra_dirs.iter().map(|folder| {
+            let links = self.links_of_named(&self.working_directory.join(folder));
+            told(folder, Scope::Session, links)
+        }));
         if self.mode == DiscoveryMode::Auto {
             places.extend(self.project_places());
             places.extend(self.user_places());
         }
-        places.extend(self.agents_dir.iter().map(|folder| told(folder, Scope::User)));
+        places.extend(
+            self.agents_dir.iter().map(|folder| told(folder, Scope::User, self.links_of_user())),
+        );
         // A home that is a project too would otherwise be seen twice.
         let mut seen: Vec<PathBuf> = Vec::new();
         places.retain(|place| {
@@ -90,6 +118,7 @@ impl Places {
 
     fn project_places(&self) -> Vec<Place> {
         let mut places = Vec::new();
+        let links = LinkRule::Within(vec![self.project_root()]);
         for (distance, folder) in (0..).zip(self.project_folders()) {
             let folder = self.as_home(folder);
             for dialect in Dialect::ALL {
@@ -99,6 +128,7 @@ impl Places {
                     dialect: Some(dialect),
                     distance,
                     named: false,
+                    links: links.clone(),
                 }));
             }
         }
@@ -115,6 +145,22 @@ impl Places {
         above.into_iter().take(root.map_or(1, |index| index + 1)).collect()
     }
 
+    /// The outermost folder of the project, without links.
+    fn project_root(&self) -> PathBuf {
+        let root = self.project_folders().last().copied().unwrap_or(&self.working_directory);
+        without_links(root)
+    }
+
+    /// Links below a folder that was named: within it, or within the project.
+    pub(crate) fn links_of_named(&self, folder: &Path) -> LinkRule {
+        LinkRule::Within(vec![without_links(folder), self.project_root()])
+    }
+
+    fn links_of_user(&self) -> LinkRule {
+        let homes = self.home.iter().chain(std::iter::once(&self.attache_home));
+        LinkRule::NotAbove(homes.map(|home| without_links(home)).collect())
+    }
+
     /// The home as the user writes it, if the folder is the home under another name.
     fn as_home<'a>(&'a self, folder: &'a Path) -> &'a Path {
         match &self.home {
@@ -124,12 +170,14 @@ impl Places {
     }
 
     fn user_places(&self) -> Vec<Place> {
+        let links = self.links_of_user();
         let place = |folder: PathBuf, dialect: Dialect| Place {
             folder,
             scope: Scope::User,
             dialect: Some(dialect),
             distance: 0,
             named: false,
+            links: links.clone(),
         };
         let mut places = vec![place(self.attache_home.join("agents"), Dialect::Attache)];
         let Some(home) = &self.home else { return places };
@@ -145,10 +193,14 @@ impl Places {
     }
 }
 
+fn without_links(folder: &Path) -> PathBuf {
+    folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf())
+}
+
 impl Place {
     /// The same with a folder without links.
     pub(crate) fn canonical(mut self) -> Self {
-        self.folder = self.folder.canonicalize().unwrap_or(self.folder);
+        self.folder = without_links(&self.folder);
         self
     }
 

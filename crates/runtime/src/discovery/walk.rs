@@ -1,4 +1,6 @@
 //! The walk: which files lie in a folder, whatever links and loops it holds.
+//!
+//! Depth, folders and files are bounded, and a project's links to folders are followed only within the project.
 
 use std::{
     collections::HashSet,
@@ -14,12 +16,14 @@ use attache_kernel::agent::{
     registry::{DiscoveryEvent, DiscoveryKind},
 };
 
-use super::places::Place;
+use super::places::{LinkRule, Place};
 
 /// Deeper than anyone sorts agents into folders; a loop of links is deeper still.
 const MAX_DEPTH: usize = 16;
 /// More files than anyone has agents.
 const MAX_FILES: usize = 50_000;
+/// More folders than anyone sorts agents into.
+const MAX_FOLDERS: usize = 5_000;
 
 /// A file that may be an agent.
 pub(crate) struct Entry {
@@ -52,7 +56,7 @@ impl Entry {
 /// The files of a place, sorted by path. What cannot be listed is an event and hides nothing else.
 pub(crate) fn files(place: &Place, events: &mut Vec<DiscoveryEvent>) -> Vec<Entry> {
     let mut walk = Walk { place, events, seen: HashSet::new(), entries: Vec::new() };
-    walk.folder(&place.folder, 0);
+    walk.folder(&place.folder, 0, true);
     let mut entries = walk.entries;
     entries.sort_by(|left, right| left.path.cmp(&right.path));
     entries
@@ -73,7 +77,7 @@ fn is_of_an_editor(path: &Path) -> bool {
 }
 
 impl Walk<'_> {
-    fn folder(&mut self, folder: &Path, depth: usize) {
+    fn folder(&mut self, folder: &Path, depth: usize, may_be_link: bool) {
         let metadata = match fs::metadata(folder) {
             Ok(metadata) => metadata,
             Err(error) => {
@@ -84,7 +88,17 @@ impl Walk<'_> {
             }
         };
         if !metadata.is_dir() {
-            self.unreadable(folder, "this is no folder");
+            self.unreadable(folder, "it is not a folder");
+            return;
+        }
+        if may_be_link && !self.follows(folder, depth) {
+            return;
+        }
+        if self.seen.len() == MAX_FOLDERS {
+            self.unreadable(folder, "there are too many folders; the rest is left out");
+            return;
+        }
+        if self.seen.len() > MAX_FOLDERS {
             return;
         }
         if !self.seen.insert((metadata.dev(), metadata.ino())) {
@@ -111,13 +125,41 @@ impl Walk<'_> {
             }
         }
         folders.sort();
-        for inner in folders {
-            self.folder(&inner, depth + 1);
+        for (inner, is_link) in folders {
+            self.folder(&inner, depth + 1, is_link);
         }
     }
 
-    /// Takes in one item of a listing; a folder is handed back.
-    fn item(&mut self, item: &fs::DirEntry, folder: &Arc<Folder>) -> Option<PathBuf> {
+    /// Whether a folder that may be a link is looked into; one that is not is an event.
+    fn follows(&mut self, folder: &Path, depth: usize) -> bool {
+        let Ok(target) = folder.canonicalize() else { return true };
+        // What the user names is looked into, wherever it lies.
+        if depth == 0 && (self.place.named || target == folder) {
+            return true;
+        }
+        if self.place.links.allows(&target) {
+            return true;
+        }
+        let reason = match &self.place.links {
+            LinkRule::Within(_) if depth == 0 || !self.place.named => "leads out of the project",
+            LinkRule::Within(_) => "leads out of the folder",
+            LinkRule::NotAbove(_) => "leads to a folder above the home",
+        };
+        self.events.push(DiscoveryEvent {
+            kind: DiscoveryKind::LinkNotFollowed,
+            name: None,
+            path: Some(folder.to_path_buf()),
+            message: format!(
+                "{} is not looked into: the link {reason}, to {}",
+                folder.display(),
+                target.display()
+            ),
+        });
+        false
+    }
+
+    /// Takes in one item of a listing; a folder is handed back, with whether it is a link.
+    fn item(&mut self, item: &fs::DirEntry, folder: &Arc<Folder>) -> Option<(PathBuf, bool)> {
         let path = item.path();
         let kind = item.file_type().ok()?;
         let format = self.place.format_of(&path);
@@ -129,7 +171,8 @@ impl Walk<'_> {
         if metadata.as_ref().is_some_and(Metadata::is_dir) {
             let foreign =
                 path.file_name().is_some_and(|name| name == ".git" || name == "node_modules");
-            return (self.place.is_deep() && !foreign).then_some(path);
+            let is_link = kind.is_symlink();
+            return (self.place.is_deep() && !foreign).then_some((path, is_link));
         }
         let format = format?;
         if is_of_an_editor(&path) {

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use super::Places;
 
@@ -32,13 +32,15 @@ impl Watch {
     /// Begins to watch. Folders that do not exist yet are watched through the nearest that does.
     pub fn new(places: &Places) -> Result<Self, WatchError> {
         let (sender, changes) = channel();
-        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        let tell = move |event: notify::Result<Event>| {
             let concerns = event.as_ref().map_or(true, |event| !event.kind.is_access());
             if concerns {
                 // A watch nobody listens to any more has nothing to tell.
                 sender.send(()).unwrap_or_default();
             }
-        })?;
+        };
+        // A link to `/` must not put a watch on every folder of the machine.
+        let watcher = RecommendedWatcher::new(tell, Config::default().with_follow_symlinks(false))?;
         let mut watch = Self { changes, watcher, watched: Vec::new() };
         for place in places.list() {
             watch.add(&place.folder)?;

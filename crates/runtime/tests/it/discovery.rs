@@ -359,8 +359,8 @@ fn a_link_is_trusted_by_what_it_leads_to() {
     fs::create_dir_all(world.path("project/.claude/agents")).unwrap();
     let link = world.path("project/.claude/agents/one.md");
     symlink(&target, &link).unwrap();
-    let other = world.agent("shared/two.md", "two");
-    symlink(world.path("shared"), world.path("project/.claude/agents/shared")).unwrap();
+    let other = world.agent("project/shared/two.md", "two");
+    symlink(world.path("project/shared"), world.path("project/.claude/agents/shared")).unwrap();
     let mut trust = TrustStore::load(&world.path("home/.attache")).unwrap();
     let hashed = [&link, &other].map(|path| (path.clone(), Some(content_hash(path).unwrap())));
     trust.record(hashed).unwrap();
@@ -403,4 +403,58 @@ fn a_folder_inside_another_place_is_not_read_again_either() {
     let again = discovery.look(&trust);
     assert_eq!(again.files_read, 0);
     assert_eq!(take_stock(again).find("one").unwrap().overrides.len(), 1);
+}
+
+/// The events about links that were not followed.
+fn unfollowed(inventory: &Inventory) -> Vec<&str> {
+    let events = inventory.discovery_events.iter();
+    let links = events.filter(|event| event.kind == DiscoveryKind::LinkNotFollowed);
+    links.map(|event| event.message.as_str()).collect()
+}
+
+#[test]
+fn a_projects_link_to_a_folder_is_followed_only_within_the_project() {
+    let world = World::new();
+    world.agent("project/.claude/agents/own.md", "own");
+    world.agent("project/more/inner.md", "inner");
+    world.agent("elsewhere/stranger.md", "stranger");
+    let agents = world.path("project/.claude/agents");
+    symlink(world.path("project/more"), agents.join("more")).unwrap();
+    symlink(world.path("elsewhere"), agents.join("elsewhere")).unwrap();
+    symlink("/", agents.join("x")).unwrap();
+    let inventory = world.inventory();
+    assert!(inventory.find("own").is_ok() && inventory.find("inner").is_ok());
+    assert!(inventory.find("stranger").is_err());
+    let links = unfollowed(&inventory);
+    assert_eq!(links.len(), 2, "{links:?}");
+    assert!(links[0].contains("the link leads out of the project"), "{links:?}");
+}
+
+#[test]
+fn an_agents_folder_that_is_a_link_out_of_the_project_is_not_looked_into() {
+    let world = World::new();
+    world.agent("elsewhere/stranger.md", "stranger");
+    fs::create_dir_all(world.path("project/.claude")).unwrap();
+    symlink(world.path("elsewhere"), world.path("project/.claude/agents")).unwrap();
+    let inventory = world.inventory();
+    assert!(inventory.find("stranger").is_err());
+    assert_eq!(unfollowed(&inventory).len(), 1);
+}
+
+/// What dotfile managers do: the user's folder links to wherever the files are kept.
+#[test]
+fn the_users_own_links_are_followed_unless_they_lead_above_the_home() {
+    let world = World::new();
+    world.agent("home/dotfiles/agents/mine.md", "mine");
+    world.agent("store/other.md", "other");
+    fs::create_dir_all(world.path("home/.claude")).unwrap();
+    symlink(world.path("home/dotfiles/agents"), world.path("home/.claude/agents")).unwrap();
+    fs::create_dir_all(world.path("home/.gemini/agents")).unwrap();
+    symlink(world.path("store"), world.path("home/.gemini/agents/store")).unwrap();
+    symlink("/", world.path("home/.gemini/agents/root")).unwrap();
+    let inventory = world.inventory();
+    assert!(inventory.find("mine").is_ok() && inventory.find("other").is_ok());
+    let links = unfollowed(&inventory);
+    assert_eq!(links.len(), 1, "{links:?}");
+    assert!(links[0].contains("above the home"), "{links:?}");
 }

@@ -183,10 +183,8 @@ fn read_markdown(source: &Source<'_>, rules: &Rules) -> Reading {
     if let Some(line) = conflict::within(first) {
         return Reading::unreadable(conflict::diagnostic(split.first_line.saturating_add(line)));
     }
-    let missing = || yaml::YamlError {
-        at: Position::new(split.first_line, 1),
-        message: "the closing `---` is missing".to_owned(),
-    };
+    let missing =
+        || yaml::YamlError::new(Position::new(split.first_line, 1), "the closing `---` is missing");
     let strict = split.closed.ok_or_else(missing).and_then(|closed| {
         let members = yaml::parse(closed.header, split.first_line).and_then(into_members)?;
         Ok((members, closed))
@@ -293,10 +291,9 @@ fn into_members(node: Node) -> Result<Vec<Member>, yaml::YamlError> {
     match node.kind {
         Kind::Map(members) => Ok(members),
         Kind::Scalar(scalar) if scalar.is_null() => Ok(Vec::new()),
-        Kind::Scalar(_) | Kind::List(_) => Err(yaml::YamlError {
-            at: node.at,
-            message: "it must be a mapping of keys to values".to_owned(),
-        }),
+        Kind::Scalar(_) | Kind::List(_) => {
+            Err(yaml::YamlError::new(node.at, "it must be a mapping of keys to values"))
+        }
     }
 }
 
@@ -306,7 +303,11 @@ fn yaml_error(error: &yaml::YamlError) -> Diagnostic {
         error.at,
         format!("this is not valid YAML: {}", error.message),
     )
-    .with_hint("write `key: value` lines; quote values that hold `: ` or begin with a symbol")
+    .with_hint(
+        error.hint.unwrap_or(
+            "write `key: value` lines; quote values that hold `: ` or begin with a symbol",
+        ),
+    )
 }
 
 fn assemble(

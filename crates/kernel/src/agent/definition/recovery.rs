@@ -57,8 +57,11 @@ fn recover_members(
     let message =
         format!("the header is not valid YAML ({}); it was read line by line", error.message);
     warnings.push(
-        Diagnostic::warning(Code::Recovered, error.at, message)
-            .with_hint("quote values that hold `: `, and indent the lines that continue a value"),
+        Diagnostic::warning(Code::Recovered, error.at, message).with_hint(
+            error.hint.unwrap_or(
+                "quote values that hold `: `, and indent the lines that continue a value",
+            ),
+        ),
     );
     let members = by_line::read(header, first_line);
     (!members.is_empty()).then_some(members)

@@ -11,11 +11,39 @@ use super::{
 const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 20_000;
 
-/// Why a text is no YAML mapping.
+/// Why a text is not a YAML mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct YamlError {
     pub(crate) at: Position,
     pub(crate) message: String,
+    /// What to do, where more is known than that the YAML is wrong.
+    pub(crate) hint: Option<&'static str>,
+}
+
+impl YamlError {
+    pub(crate) fn new(at: Position, message: impl Into<String>) -> Self {
+        Self { at, message: message.into(), hint: None }
+    }
+
+    /// The same at the tab that most likely caused it: the parser may stumble over it lines later.
+    fn at_tab(self, text: &str, first_line: u32) -> Self {
+        let lines = (first_line..).zip(text.lines());
+        let indented = lines.filter_map(|(number, line)| {
+            let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+            let tab = line.get(..indent)?.find('\t')?;
+            (indent < line.len()).then_some((number, tab))
+        });
+        let nearest = indented.min_by_key(|(number, _)| number.abs_diff(self.at.line));
+        let says_so = self.message.contains("tab");
+        match nearest {
+            Some((number, tab)) if says_so || number.abs_diff(self.at.line) <= 1 => Self {
+                at: Position::new(number, u32::try_from(tab + 1).unwrap_or(u32::MAX)),
+                message: "the line is indented with a tab".to_owned(),
+                hint: Some("indent with spaces; YAML does not allow tabs there"),
+            },
+            _ => self,
+        }
+    }
 }
 
 /// The one document of a YAML text. `first_line` is the line of the file the text begins at.
@@ -24,7 +52,8 @@ pub(crate) fn parse(text: &str, first_line: u32) -> Result<Node, YamlError> {
     options.disallow_directives = true;
     options.set_emit_comments(false);
     let parser = Parser::new_from_str_with_options(text, options);
-    Builder { parser, first_line, nodes: 0, anchors: Vec::new() }.document()
+    let builder = Builder { parser, first_line, nodes: 0, anchors: Vec::new() };
+    builder.document().map_err(|error| error.at_tab(text, first_line))
 }
 
 struct Builder<'text> {
@@ -141,12 +170,12 @@ impl<'text> Builder<'text> {
     }
 
     fn error(&self, span: Span, message: &str) -> YamlError {
-        YamlError { at: self.position(span), message: message.to_owned() }
+        YamlError::new(self.position(span), message)
     }
 
     fn scan_error(&self, error: &ScanError) -> YamlError {
         let marker = error.marker();
-        YamlError { at: self.place(marker.line(), marker.col()), message: error.info() }
+        YamlError::new(self.place(marker.line(), marker.col()), error.info())
     }
 }
 

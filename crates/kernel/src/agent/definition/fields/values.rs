@@ -5,7 +5,7 @@ use crate::agent::definition::{
     Code, Diagnostic, Position,
     dialect::Strictness,
     lists::split_commas,
-    node::{Kind, Member, Scalar},
+    node::{Kind, Member, Scalar, Style},
 };
 
 impl Fields {
@@ -16,14 +16,16 @@ impl Fields {
         match &member.value.kind {
             Kind::Scalar(scalar) if scalar.is_null() => {}
             Kind::Scalar(scalar) => {
-                let at = member.value.at;
                 let inner = scalar.text.trim();
                 // A bracket that was opened makes a list, closed or not.
                 let inner = inner
                     .strip_prefix('[')
                     .map_or(inner, |rest| rest.strip_suffix(']').unwrap_or(rest));
-                let parts = inner.lines().flat_map(split_commas);
-                written.extend(parts.map(|part| (unquoted(part).to_owned(), at)));
+                let mut places = PlacesInText::new(scalar, member.value.at);
+                for part in inner.lines().flat_map(split_commas) {
+                    let at = places.place_of(part);
+                    written.push((unquoted(part).to_owned(), at));
+                }
             }
             Kind::List(items) => {
                 for item in items {
@@ -177,6 +179,34 @@ impl Fields {
 
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
+    }
+}
+
+/// Where the parts of a text stand in the file, each found on from the one before.
+struct PlacesInText<'a> {
+    text: &'a str,
+    is_on_one_line: bool,
+    start: Position,
+    offset: usize,
+    column: u32,
+}
+
+impl<'a> PlacesInText<'a> {
+    fn new(scalar: &'a Scalar, start: Position) -> Self {
+        // A quoted text has escapes, and one on several lines is indented: there the beginning must do.
+        let is_on_one_line = scalar.style == Style::Plain && !scalar.text.contains('\n');
+        Self { text: &scalar.text, is_on_one_line, start, offset: 0, column: start.column }
+    }
+
+    /// The place of a part of the text that stands behind the last one.
+    fn place_of(&mut self, part: &str) -> Position {
+        let offset = part.as_ptr().addr().checked_sub(self.text.as_ptr().addr());
+        let skipped = offset.and_then(|offset| self.text.get(self.offset..offset));
+        let (Some(skipped), true) = (skipped, self.is_on_one_line) else { return self.start };
+        let letters = u32::try_from(skipped.chars().count()).unwrap_or(u32::MAX);
+        self.offset += skipped.len();
+        self.column = self.column.saturating_add(letters);
+        Position::new(self.start.line, self.column)
     }
 }
 
