@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::project;
+use crate::{project, terminal::Terminal};
 
 #[test]
 fn a_new_agent_is_sound_from_the_start() {
@@ -81,5 +81,49 @@ fn tools_are_split_outside_of_brackets() {
     assert_eq!(
         record["definition"]["tools"],
         serde_json::json!(["Read", "Bash(git log, git diff)"])
+    );
+}
+
+#[test]
+fn a_path_is_not_a_name() {
+    let project = project();
+    for name in ["agents/one", ".attache/agents/one.md", "one.md", "../one", "a/", "C:\\one.yaml"] {
+        let ran = project.run(&["new", name, "--description", "d"]);
+        assert_eq!(ran.code, Some(2), "{name}");
+        assert!(ran.stderr.contains("is a path, not a name"), "{name}: {}", ran.stderr);
+    }
+    assert!(!project.root().join(".attache").exists());
+    assert_eq!(project.run(&["new", "v1.2 helper", "--description", "d"]).code, Some(0));
+}
+
+#[test]
+fn a_new_agent_that_hides_another_or_is_hidden_says_so() {
+    let project = project();
+    let new = |arguments: &[&str]| {
+        let ran = project.run(&[&["new", "--description", "d"], arguments].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stderr
+    };
+    let told = new(&["explore"]);
+    assert!(
+        told.contains("notice: `explore` now means the new agent, and no longer the builtin agent"),
+        "{told}"
+    );
+    assert!(!new(&["fresh"]).contains("notice:"));
+    let told = new(&["fresh", "--user"]);
+    assert!(told.contains("`fresh` still means .attache/agents/fresh.md (project)"), "{told}");
+}
+
+#[test]
+fn an_empty_answer_is_asked_for_again() {
+    let project = project();
+    let mut terminal = Terminal::with(&project, &["new", "one"]);
+    terminal.types(b"\nReviews diffs\n\n");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(shown.matches("When should it be used?").count(), 2, "{shown}");
+    assert_eq!(
+        project.json(&["show", "one", "--json"])["definition"]["whenToUse"],
+        "Reviews diffs"
     );
 }
