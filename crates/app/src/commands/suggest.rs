@@ -17,18 +17,18 @@ use crate::{
     setup::{OutputFormat, Setup},
 };
 
-/// Suggest the agents a prompt is for, best first.
+/// Suggest agents for a prompt, best first.
 ///
-/// Names, descriptions and keywords are compared with the words of the prompt (BM25).
+/// The words of the prompt are compared with names, keywords and descriptions (BM25); a word in a name counts most.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache suggest \"review this diff for security\"
   attache suggest --limit 1 --json \"write the docs\" | jq -r '.[0].name'")]
 pub(crate) struct SuggestArgs {
-    /// What is to be done.
+    /// The task, in your own words.
     #[arg(required = true)]
     prompt: Vec<String>,
-    /// At most so many.
+    /// Maximum number of suggestions.
     #[arg(long, value_name = "N", default_value_t = 5)]
     limit: usize,
 }

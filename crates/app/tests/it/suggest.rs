@@ -1,5 +1,9 @@
 //! `attache suggest`.
 
+use std::path::Path;
+
+use attache_testkit::corpus::Corpus;
+
 use crate::project;
 
 #[test]
@@ -33,4 +37,34 @@ fn broken_agents_are_not_suggested() {
     let project = project();
     project.agent("gardener", "tools: [Nothing]");
     assert_eq!(project.run(&["suggest", "gardener", "--json"]).stdout, "[]\n");
+}
+
+/// More than a thousand real agents, and the ones a person would pick.
+#[test]
+fn real_agents_are_found_by_what_people_ask_for() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let Ok(corpus) = Corpus::find(&root) else {
+        println!("NOT CHECKED: there is no corpus; set ATTACHE_CORPUS");
+        return;
+    };
+    let files = corpus.folder().join("files");
+    let project = project();
+    let names = |prompt: &str| -> Vec<String> {
+        let arguments = ["suggest", "--json", "--agents-dir", files.to_str().unwrap(), prompt];
+        let found = project.json(&arguments);
+        let found = found.as_array().unwrap().iter();
+        found.map(|found| found["name"].as_str().unwrap().to_lowercase()).collect()
+    };
+    for (prompt, part, least) in [
+        ("review my diff", "review", 4),
+        ("help me with c++ code", "cpp", 1),
+        ("debug a crash", "debug", 2),
+        ("write unit tests", "test", 4),
+        ("improve the docs", "doc", 3),
+    ] {
+        let names = names(prompt);
+        let fitting = names.iter().filter(|name| name.contains(part)).count();
+        assert!(fitting >= least, "{prompt}: {names:?}");
+        assert!(names[0].contains(part), "{prompt}: {names:?}");
+    }
 }

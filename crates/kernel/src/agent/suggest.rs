@@ -1,17 +1,25 @@
-//! Suggestions: which agents a prompt is for, by BM25 over name, description and keywords.
+//! Suggestions: which agents a prompt is for.
+//!
+//! BM25 over descriptions, with words of names and keywords counted on top; forms of a word count as one word, and so do
+//! words that people use for the same thing.
+
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use self::words::{Word, related, words};
 use crate::agent::definition::Definition;
 
 /// Saturation and length normalisation of BM25, at their usual values.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
-/// A word in the name or the keywords says more than one in the description.
-const NAME_WEIGHT: u32 = 3;
-const KEYWORD_WEIGHT: u32 = 3;
+/// A word in the name says more than one in the description, the more so the shorter the name is.
+const NAME_WEIGHT: f64 = 2.5;
+const KEYWORD_WEIGHT: f64 = 1.5;
+/// What a related word counts, compared with the word itself.
+const RELATED_WEIGHT: f64 = 0.7;
 
 /// An agent that fits a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,43 +38,29 @@ pub fn suggest<'a>(
     definitions: impl IntoIterator<Item = &'a Definition>,
 ) -> Vec<Suggestion> {
     let documents: Vec<Document<'a>> = definitions.into_iter().map(Document::new).collect();
-    let asked = words(prompt);
-    if documents.is_empty() || asked.is_empty() {
+    let notions = notions(prompt, &documents);
+    if documents.is_empty() || notions.is_empty() {
         return Vec::new();
     }
     let count = float(documents.len());
     let mean_length =
         documents.iter().map(|document| f64::from(document.length)).sum::<f64>() / count;
-    let mut holders: BTreeMap<&str, usize> = BTreeMap::new();
-    for stem in asked.iter().map(|word| word.stem.as_str()) {
-        holders.entry(stem).or_insert_with(|| {
-            documents.iter().filter(|document| document.frequencies.contains_key(stem)).count()
-        });
-    }
     let mut suggestions: Vec<Suggestion> = documents
         .iter()
         .filter_map(|document| {
-            let mut score = 0.0;
-            let mut matched = Vec::new();
-            let mut seen = BTreeSet::new();
-            for word in &asked {
-                let Some(frequency) = document.frequencies.get(&word.stem) else { continue };
-                if !seen.insert(&word.stem) {
-                    continue;
-                }
-                let holders = float(holders.get(word.stem.as_str()).copied().unwrap_or_default());
-                let rarity = (1.0 + (count - holders + 0.5) / (holders + 0.5)).ln();
-                let frequency = f64::from(*frequency);
-                let length = f64::from(document.length) / mean_length.max(1.0);
-                score +=
-                    rarity * frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length));
-                matched.push(word.written.clone());
+            let matched: Vec<String> = notions
+                .iter()
+                .filter(|notion| document.has(&notion.word.stem))
+                .map(|notion| notion.word.written.clone())
+                .collect();
+            if matched.is_empty() {
+                return None;
             }
-            (!matched.is_empty()).then(|| Suggestion {
-                name: document.name.to_owned(),
-                score: (score * 1000.0).round() / 1000.0,
-                matched,
-            })
+            let length = f64::from(document.length) / mean_length.max(1.0);
+            let score: f64 =
+                notions.iter().map(|notion| notion.score(document, count, length)).sum();
+            let name = document.name.to_owned();
+            Some(Suggestion { name, score: (score * 1000.0).round() / 1000.0, matched })
         })
         .collect();
     suggestions.sort_by(|left, right| {
@@ -93,111 +87,91 @@ fn float(count: usize) -> f64 {
     count as f64
 }
 
+/// A word of the prompt, the words that are used for the same thing, and how many agents have any of them.
+struct Notion {
+    word: Word,
+    related: Vec<String>,
+    holders: usize,
+}
+
+fn notions(prompt: &str, documents: &[Document<'_>]) -> Vec<Notion> {
+    let mut seen = BTreeSet::new();
+    let mut notions = Vec::new();
+    for word in words(prompt) {
+        if !seen.insert(word.stem.clone()) {
+            continue;
+        }
+        let related = related(&word.stem);
+        let holds = |document: &&Document<'_>| {
+            document.has(&word.stem) || related.iter().any(|stem| document.has(stem))
+        };
+        let holders = documents.iter().filter(holds).count();
+        notions.push(Notion { word, related, holders });
+    }
+    notions
+}
+
+impl Notion {
+    fn score(&self, document: &Document<'_>, count: f64, length: f64) -> f64 {
+        let holders = float(self.holders);
+        let rarity = (1.0 + (count - holders + 0.5) / (holders + 0.5)).ln();
+        let own = std::iter::once((self.word.stem.as_str(), 1.0));
+        let others = self.related.iter().map(|stem| (stem.as_str(), RELATED_WEIGHT));
+        let stems: Vec<(&str, f64)> = own.chain(others).collect();
+        let frequency: f64 = stems
+            .iter()
+            .map(|(stem, weight)| {
+                weight * f64::from(document.description.get(*stem).copied().unwrap_or_default())
+            })
+            .sum();
+        let in_description =
+            frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length)).max(f64::EPSILON);
+        let best = |words: &BTreeSet<String>| {
+            let held = stems.iter().filter(|(stem, _)| words.contains(*stem));
+            held.map(|(_, weight)| *weight).fold(0.0, f64::max)
+        };
+        let in_name =
+            NAME_WEIGHT * best(&document.in_name) / float(document.in_name.len().max(1)).sqrt();
+        let in_keywords = KEYWORD_WEIGHT * best(&document.in_keywords);
+        rarity * (in_description + in_name + in_keywords)
+    }
+}
+
+/// What an agent says about itself.
 struct Document<'a> {
     name: &'a str,
-    frequencies: BTreeMap<String, u32>,
+    in_name: BTreeSet<String>,
+    in_keywords: BTreeSet<String>,
+    /// How often each word stands in the description.
+    description: BTreeMap<String, u32>,
     length: u32,
 }
 
 impl<'a> Document<'a> {
     fn new(definition: &'a Definition) -> Self {
+        let stems = |text: &str| words(text).into_iter().map(|word| word.stem);
         let name = definition.agent_type.as_str();
-        let mut document = Self { name, frequencies: BTreeMap::new(), length: 0 };
-        document.add(name, NAME_WEIGHT);
-        document.add(definition.when_to_use.as_deref().unwrap_or_default(), 1);
-        for keyword in &definition.keywords {
-            document.add(keyword, KEYWORD_WEIGHT);
+        let mut description: BTreeMap<String, u32> = BTreeMap::new();
+        let mut length = 0_u32;
+        for stem in stems(definition.when_to_use.as_deref().unwrap_or_default()) {
+            let frequency = description.entry(stem).or_default();
+            *frequency = frequency.saturating_add(1);
+            length = length.saturating_add(1);
         }
-        document
-    }
-
-    fn add(&mut self, text: &str, weight: u32) {
-        for word in words(text) {
-            let frequency = self.frequencies.entry(word.stem).or_default();
-            *frequency = frequency.saturating_add(weight);
-            self.length = self.length.saturating_add(1);
-        }
-    }
-}
-
-struct Word {
-    written: String,
-    stem: String,
-}
-
-/// The words of a text that carry meaning, with their stems.
-fn words(text: &str) -> Vec<Word> {
-    let mut words = Vec::new();
-    for part in text.split(|letter: char| !letter.is_alphanumeric()) {
-        for hump in humps(part) {
-            let written = hump.to_lowercase();
-            if written.chars().count() < 2 && written.is_ascii() || is_filler(&written) {
-                continue;
-            }
-            words.push(Word { stem: stem(&written), written });
+        Self {
+            name,
+            in_name: stems(name).collect(),
+            in_keywords: definition.keywords.iter().flat_map(|keyword| stems(keyword)).collect(),
+            description,
+            length,
         }
     }
-    words
-}
 
-/// The parts of a camel-case word.
-fn humps(word: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let mut start = 0;
-    let mut lower_before = false;
-    for (index, letter) in word.char_indices() {
-        if letter.is_uppercase() && lower_before {
-            parts.push(word.get(start..index).unwrap_or_default());
-            start = index;
-        }
-        lower_before = letter.is_lowercase() || letter.is_numeric();
+    fn has(&self, stem: &str) -> bool {
+        self.in_name.contains(stem)
+            || self.in_keywords.contains(stem)
+            || self.description.contains_key(stem)
     }
-    parts.push(word.get(start..).unwrap_or_default());
-    parts.retain(|part| !part.is_empty());
-    parts
-}
-
-/// Words that every description holds.
-fn is_filler(word: &str) -> bool {
-    const FILLERS: [&str; 58] = [
-        "about", "after", "agent", "all", "an", "and", "any", "are", "as", "at", "be", "been",
-        "by", "can", "do", "does", "for", "from", "has", "have", "help", "how", "if", "in", "into",
-        "is", "it", "its", "me", "my", "need", "needs", "not", "of", "on", "or", "our", "please",
-        "should", "so", "that", "the", "their", "them", "then", "this", "to", "use", "used",
-        "user", "using", "was", "what", "when", "with", "you", "your", "will",
-    ];
-    FILLERS.contains(&word)
-}
-
-/// A rough English stem: enough to bring `reviews`, `reviewer` and `reviewing` together.
-fn stem(word: &str) -> String {
-    if !word.is_ascii() {
-        return word.to_owned();
-    }
-    for (ending, least, tail) in [
-        ("ations", 4, ""),
-        ("ation", 4, ""),
-        ("ities", 4, "ity"),
-        ("ings", 4, ""),
-        ("ing", 4, ""),
-        ("ies", 3, "y"),
-        ("ers", 4, ""),
-        ("er", 4, ""),
-        ("ors", 4, ""),
-        ("or", 4, ""),
-        ("ed", 4, ""),
-        ("es", 4, ""),
-        ("e", 4, ""),
-        ("s", 3, ""),
-    ] {
-        if let Some(root) = word.strip_suffix(ending)
-            && root.len() >= least
-            && !(ending == "s" && root.ends_with('s'))
-        {
-            return format!("{root}{tail}");
-        }
-    }
-    word.to_owned()
 }
 
 #[cfg(test)]
@@ -230,24 +204,42 @@ mod tests {
     }
 
     #[test]
-    fn stems_bring_forms_of_a_word_together() {
-        for (left, right) in [
-            ("reviews", "reviewer"),
-            ("reviewing", "review"),
-            ("queries", "query"),
-            ("testing", "tests"),
-            ("writer", "writes"),
-            ("optimizes", "optimize"),
-        ] {
-            assert_eq!(stem(left), stem(right), "{left} {right}");
-        }
-        assert_ne!(stem("class"), "clas");
-    }
-
-    #[test]
     fn keywords_route_as_a_whole() {
         let agent = agent("x", "y", &["code review", "lint"]);
         assert_eq!(keyword_hit("do a review of this code", &agent), Some("code review".to_owned()));
         assert_eq!(keyword_hit("review this", &agent), None);
+    }
+
+    #[test]
+    fn a_word_in_the_name_wins_over_one_in_a_long_description() {
+        let agents = [
+            agent("snapshot-updater", "Review snapshot diffs and update snapshots", &[]),
+            agent(
+                "code-reviewer",
+                "Expert code review specialist, reviews changes for quality",
+                &[],
+            ),
+            agent("gardener", "Waters plants", &[]),
+        ];
+        let best = suggest("review my diff", &agents);
+        assert_eq!(best[0].name, "code-reviewer", "{best:?}");
+        assert_eq!(best[0].matched, ["review"]);
+        assert_eq!(best.len(), 2);
+    }
+
+    #[test]
+    fn languages_with_signs_are_words() {
+        let agents = [
+            agent("cpp-pro", "Writes idiomatic C++ code", &[]),
+            agent("C# Expert", "Writes C# code", &[]),
+            agent("c-pro", "Writes C code", &[]),
+        ];
+        let names = |prompt: &str| -> Vec<String> {
+            suggest(prompt, &agents).into_iter().map(|found| found.name).collect()
+        };
+        assert_eq!(names("c++"), ["cpp-pro"]);
+        assert_eq!(names("CPP"), ["cpp-pro"]);
+        assert_eq!(names("c#"), ["C# Expert"]);
+        assert_eq!(names("csharp"), ["C# Expert"]);
     }
 }
