@@ -159,6 +159,7 @@ impl<'v> Check<'v> {
             verdict &= self.unevaluated(id, value, place, report, own)?;
         }
         if verdict && let (Some(seen), Some(own)) = (seen, own) {
+            self.spend_on(own.properties.len() + own.items.len())?;
             seen.add(own);
         }
         Ok(verdict)
@@ -181,6 +182,7 @@ impl<'v> Check<'v> {
         let is_new = self.problems.found.iter().all(|problem| problem.path != path);
         let mut places: Vec<&str> =
             self.problems.found.iter().map(|problem| problem.path.as_str()).collect();
+        places.sort_unstable();
         places.dedup();
         if is_new && places.len() >= self.most {
             self.problems.has_more = true;

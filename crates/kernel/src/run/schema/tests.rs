@@ -300,7 +300,7 @@ fn too_deep_is_an_error() {
 
 #[test]
 fn long_texts_and_large_patterns_are_bounded() {
-    let compiled = schema(&json!({"items": {"pattern": "^(a|b|ab){1000}c$"}}));
+    let compiled = schema(&json!({"items": {"pattern": "^(a|b|ab){200}c$"}}));
     let value = json!(vec!["ab".repeat(5000); 100]);
     assert_eq!(compiled.accepts(&json!(["x"])), Ok(false));
     assert!(matches!(compiled.problems(&value, 200), Ok(_) | Err(TooComplex::Steps)));
