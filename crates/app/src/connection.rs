@@ -11,9 +11,9 @@ use attache_kernel::{
     },
     run::{assignment::ModelLimits, outcome::ModelUsed},
 };
+use attache_offline::OfflineModel;
 use attache_runtime::model::{
     Model,
-    offline::OfflineModel,
     provider::{Provider, ProviderError},
     remote::RemoteModel,
     replay::ReplayModel,

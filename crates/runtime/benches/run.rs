@@ -37,7 +37,7 @@ use attache_runtime::{
     model::{Chunks, Model, ModelCall, ModelFuture},
     store::{FileStore, JournalWriter, Options, StoreFuture},
     tasks::Links,
-    tool::{Answering, FileGuard, Tool, ToolContext, ToolFuture, ToolOutput},
+    tool::{AnswerForm, FileGuard, Tool, ToolContext, ToolFuture, ToolOutput},
     workspace::Workspace,
 };
 use attache_testkit::assignment::assignment_of;
@@ -157,7 +157,7 @@ impl World {
                 cancel: CancellationToken::new(),
                 artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
                 files: FileGuard::unrestricted(),
-                answering: Answering::Text,
+                answer_form: AnswerForm::Text,
             },
             journal,
             events: EventLog::default(),

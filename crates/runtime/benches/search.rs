@@ -17,7 +17,7 @@ use std::{
 
 use attache_runtime::{
     artifacts::Artifacts,
-    tool::{Answering, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
+    tool::{AnswerForm, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
     workspace::Workspace,
 };
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         cancel: CancellationToken::new(),
         artifacts: Arc::new(Artifacts::new(scratch.path().join("artifacts"))),
         files: FileGuard::unrestricted(),
-        answering: Answering::Text,
+        answer_form: AnswerForm::Text,
     };
     let tools = builtin_tools();
     println!("{:<34}{:>10}{:>10}{:>8}", "", "ours ms", "rg ms", "ratio");

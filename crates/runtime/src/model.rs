@@ -4,7 +4,6 @@
 //! module of their provider.
 
 pub mod http;
-pub mod offline;
 pub mod provider;
 pub mod remote;
 pub mod replay;

@@ -41,7 +41,7 @@ use crate::{
     model::Model,
     store::{ResumeClaim, Secrets, Store, StoreError},
     tasks::{Links, LiveRun, RunHandle, Slots, TreeBudget, letterbox},
-    tool::{Answering, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
+    tool::{AnswerForm, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
     workspace::{Workspace, WorkspaceError},
 };
 
@@ -303,7 +303,7 @@ impl Shared {
                 cancel,
                 artifacts: Arc::new(Artifacts::new(artifacts).masking(secrets.clone())),
                 files: FileGuard::new(Arc::new(start.rights)),
-                answering: Answering::default(),
+                answer_form: AnswerForm::default(),
             },
             journal,
             events: live.events.clone(),

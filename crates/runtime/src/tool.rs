@@ -62,12 +62,12 @@ pub struct ToolContext {
     /// Which files it may have.
     pub files: FileGuard,
     /// What its answer consists of.
-    pub answering: Answering,
+    pub answer_form: AnswerForm,
 }
 
 /// What a tool's answer consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Answering {
+pub enum AnswerForm {
     /// Text for a language model.
     #[default]
     Text,
@@ -113,10 +113,10 @@ impl ToolOutput {
     /// The same answer with its findings, where they are wanted.
     pub(crate) fn with_findings(
         mut self,
-        answering: Answering,
+        answer_form: AnswerForm,
         findings: impl FnOnce() -> Findings,
     ) -> Self {
-        if answering == Answering::TextAndData {
+        if answer_form == AnswerForm::TextAndData {
             self.data = findings().bounded();
         }
         self

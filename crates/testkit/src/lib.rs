@@ -3,10 +3,16 @@
 //!
 //! A helper that fails says so by panicking, as tests do.
 
-#![expect(clippy::expect_used, clippy::panic, reason = "a helper that fails is a test that fails")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a helper that fails is a test that fails"
+)]
 
 pub mod assignment;
 pub mod corpus;
+pub mod driving;
 pub mod golden;
 pub mod project;
 pub mod scripted_model;

@@ -45,7 +45,8 @@ fn the_crates_point_one_way() {
     };
     assert_eq!(ours("attache-kernel"), Vec::<String>::new());
     assert_eq!(ours("attache-runtime"), ["attache-kernel"]);
-    assert_eq!(ours("attache"), ["attache-kernel", "attache-runtime"]);
+    assert_eq!(ours("attache-offline"), ["attache-kernel", "attache-runtime"]);
+    assert_eq!(ours("attache"), ["attache-kernel", "attache-offline", "attache-runtime"]);
 }
 
 /// What the kernel may be built with: data, parsing, matching. Nothing that waits or touches the world.
@@ -109,7 +110,7 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn no_test_file_is_forgotten() {
-    for folder in ["app", "runtime", "kernel", "testkit"] {
+    for folder in ["app", "offline", "runtime", "kernel", "testkit"] {
         let folder = root().join("crates").join(folder).join("tests/it");
         let main = fs::read_to_string(folder.join("main.rs")).unwrap();
         for file in fs::read_dir(&folder).unwrap() {

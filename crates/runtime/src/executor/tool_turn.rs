@@ -12,7 +12,7 @@ use super::Driver;
 use crate::{
     approvals::Question,
     store::StoreError,
-    tool::{Answering, ToolContext, ToolOutput},
+    tool::{AnswerForm, ToolContext, ToolOutput},
 };
 
 impl Driver {
@@ -36,12 +36,12 @@ impl Driver {
         // Whatever is left behind when this turn is interrupted is told to stop.
         let stop = self.cancel.child_token();
         let _stopped = stop.clone().drop_guard();
-        let answering = if self.model.wants_structured_results() {
-            Answering::TextAndData
+        let answer_form = if self.model.wants_structured_results() {
+            AnswerForm::TextAndData
         } else {
-            Answering::Text
+            AnswerForm::Text
         };
-        let context = ToolContext { cancel: stop, answering, ..self.context.clone() };
+        let context = ToolContext { cancel: stop, answer_form, ..self.context.clone() };
         let mut under_way: FuturesUnordered<_> =
             calls.into_iter().map(|call| self.answer(call, context.clone())).collect();
         loop {

@@ -85,12 +85,12 @@ impl Tool for GlobFiles {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
         let readable = context.files.of(BuiltinTool::GlobFiles);
-        let answering = context.answering;
+        let answer_form = context.answer_form;
         Box::pin(in_turn(&self.turns, &context.cancel, move |stop| {
             let request = Request::new(arguments, &workspace, &readable)?;
             let found = request.search(&workspace, &readable, stop);
             let output = request.report(&found, &artifacts);
-            Ok(output.with_findings(answering, || request.findings(&found)))
+            Ok(output.with_findings(answer_form, || request.findings(&found)))
         }))
     }
 }

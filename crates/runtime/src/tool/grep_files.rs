@@ -68,12 +68,12 @@ impl Tool for GrepFiles {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
         let readable = context.files.of(BuiltinTool::GrepFiles);
-        let answering = context.answering;
+        let answer_form = context.answer_form;
         Box::pin(in_turn(&self.turns, &context.cancel, move |stop| {
             let query = Query::new(arguments, &workspace, &readable)?;
             let found = Search::run(&query, &readable, stop);
             let output = report::report(&query, &found, &artifacts);
-            Ok(output.with_findings(answering, || report::findings(&query, &found)))
+            Ok(output.with_findings(answer_form, || report::findings(&query, &found)))
         }))
     }
 }

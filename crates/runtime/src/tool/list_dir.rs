@@ -61,11 +61,11 @@ impl Tool for ListDir {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
         let readable = context.files.of(BuiltinTool::ListDir);
-        let answering = context.answering;
+        let answer_form = context.answer_form;
         Box::pin(off_thread(&context.cancel, move |stop| {
             let tree = tree(arguments, &workspace, &readable, stop)?;
             let output = report(&tree, &artifacts);
-            Ok(output.with_findings(answering, || tree.findings()))
+            Ok(output.with_findings(answer_form, || tree.findings()))
         }))
     }
 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines};
 use super::{
-    Answering, Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    AnswerForm, Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     content::{self, Content},
     file_guard::Readable,
@@ -47,7 +47,7 @@ struct Request {
     path: String,
     offset: usize,
     limit: usize,
-    answering: Answering,
+    answer_form: AnswerForm,
 }
 
 impl ReadFile {
@@ -78,7 +78,7 @@ impl Tool for ReadFile {
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
-        let request = match Request::new(arguments, context.answering) {
+        let request = match Request::new(arguments, context.answer_form) {
             Ok(request) => request,
             Err(error) => return Box::pin(ready(error.into())),
         };
@@ -94,14 +94,14 @@ impl Tool for ReadFile {
 }
 
 impl Request {
-    fn new(arguments: Value, answering: Answering) -> Result<Self, ArgumentError> {
+    fn new(arguments: Value, answer_form: AnswerForm) -> Result<Self, ArgumentError> {
         let mut arguments = Arguments::new(arguments)?;
         let request = Self {
             path: arguments.required_text("path")?,
             // Counting from zero is a slip that can only mean the first line.
             offset: arguments.number("offset")?.unwrap_or(1).max(1),
             limit: arguments.number("limit")?.filter(|limit| *limit > 0).unwrap_or(DEFAULT_LINES),
-            answering,
+            answer_form,
         };
         arguments.finish()?;
         Ok(request)
@@ -182,7 +182,7 @@ impl Request {
                 count(skipped, "line")
             )));
         }
-        let keeps = self.answering == Answering::TextAndData;
+        let keeps = self.answer_form == AnswerForm::TextAndData;
         let mut page = Page { next: self.offset, lines: keeps.then(Vec::new), ..Page::default() };
         while page.next < self.offset.saturating_add(self.limit)
             && page.text.len() < MAX_BYTES
@@ -206,7 +206,7 @@ impl Request {
         }
         let lines = page.lines.take().unwrap_or_default();
         let is_cut = page.ends.is_some();
-        Ok(ToolOutput::text(page.finish()).with_findings(self.answering, || {
+        Ok(ToolOutput::text(page.finish()).with_findings(self.answer_form, || {
             let path = location.to_string();
             let file = FoundFile { path, lines, ..FoundFile::default() };
             Findings { files: vec![file], is_cut, ..Findings::default() }

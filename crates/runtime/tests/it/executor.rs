@@ -38,7 +38,7 @@ use attache_runtime::{
     store::{JournalWriter, StoreError, StoreFuture},
     tasks::Links,
     tool::{
-        Answering, Concurrency, FileGuard, Repeatability, Tool, ToolContext, ToolFuture,
+        AnswerForm, Concurrency, FileGuard, Repeatability, Tool, ToolContext, ToolFuture,
         ToolOutput, ToolSpec,
     },
     workspace::Workspace,
@@ -205,7 +205,7 @@ impl World {
                 cancel: self.cancel.clone(),
                 artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
                 files: FileGuard::unrestricted(),
-                answering: Answering::Text,
+                answer_form: AnswerForm::Text,
             },
             approvals: self.approvals.clone(),
             journal: Box::new(self.journal.clone()),

@@ -4,12 +4,8 @@
 
 mod credentials;
 mod discovery;
-#[cfg(test)]
-mod driving;
 mod executor;
 mod handles;
-#[cfg(test)]
-mod offline;
 #[cfg(test)]
 mod remote;
 #[cfg(test)]

@@ -17,7 +17,7 @@ use attache_testkit::scripted_model::{
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::driving::{Done, Task, project};
+use attache_testkit::driving::{Done, Task, project};
 
 fn folder() -> TempDir {
     project(&[("a.txt", "first\nsecond\n"), ("b.txt", &"long line of text\n".repeat(100))])

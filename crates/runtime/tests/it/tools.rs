@@ -17,7 +17,7 @@ use std::{fs, os::unix::fs::symlink, path::Path, sync::Arc};
 
 use attache_runtime::{
     artifacts::Artifacts,
-    tool::{Answering, FileGuard, Tool, ToolContext, ToolOutput, catalogue::builtin_tools},
+    tool::{AnswerForm, FileGuard, Tool, ToolContext, ToolOutput, catalogue::builtin_tools},
     workspace::Workspace,
 };
 use serde_json::Value;
@@ -46,7 +46,7 @@ impl Fixture {
                 cancel: CancellationToken::new(),
                 artifacts: Arc::new(Artifacts::new(artifacts)),
                 files: FileGuard::unrestricted(),
-                answering: Answering::Text,
+                answer_form: AnswerForm::Text,
             },
             tools: builtin_tools(),
             scratch,

@@ -52,7 +52,7 @@ impl Lab {
 }
 
 fn asked(path: &str, offset: usize, limit: usize) -> Request {
-    Request::new(json!({"path": path, "offset": offset, "limit": limit}), Answering::Text).unwrap()
+    Request::new(json!({"path": path, "offset": offset, "limit": limit}), AnswerForm::Text).unwrap()
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn what_is_not_plainly_a_small_file_of_the_workspace_is_not_at_hand() {
     ];
     for path in elsewhere.into_iter().chain([outside.as_str()]) {
         let request =
-            Request { path: path.to_owned(), offset: 1, limit: 9, answering: Answering::Text };
+            Request { path: path.to_owned(), offset: 1, limit: 9, answer_form: AnswerForm::Text };
         let text = lab.at_hand(&request);
         assert!(text.is_none(), "{path}: {text:?}");
     }

@@ -13,7 +13,7 @@ use serde_json::json;
 use std::{sync::Arc, time::Duration};
 
 use super::{Asking, Finished, Lab, assignment, completes, described, everywhere, model_of, reads};
-use crate::driving::allow_all;
+use attache_testkit::driving::allow_all;
 
 /// What must come again: all but the end of the array of messages.
 fn prefix(request: &Request) -> &[u8] {

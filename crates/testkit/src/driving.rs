@@ -25,14 +25,15 @@ use attache_kernel::{
 use attache_runtime::{
     artifacts::Artifacts,
     model::{Chunk, Model, ModelCall},
-    tool::{Answering, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
+    tool::{AnswerForm, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
     workspace::Workspace,
 };
-use attache_testkit::assignment::assignment_of;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
+
+use crate::assignment::assignment_of;
 
 struct AllowAll;
 
@@ -42,47 +43,48 @@ impl CallGuard for AllowAll {
     }
 }
 
-pub(crate) fn allow_all() -> SharedGuard {
+pub fn allow_all() -> SharedGuard {
     Arc::new(AllowAll)
 }
 
 /// A task to be done in a folder.
-#[derive(Clone)]
-pub(crate) struct Task {
-    pub(crate) folder: PathBuf,
-    pub(crate) assignment: Assignment,
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub folder: PathBuf,
+    pub assignment: Assignment,
 }
 
 /// How it was done.
-pub(crate) struct Done {
-    pub(crate) run: Run,
-    pub(crate) outcome: Outcome,
+#[derive(Debug)]
+pub struct Done {
+    pub run: Run,
+    pub outcome: Outcome,
     /// The pieces of text, as they arrived.
-    pub(crate) said: Vec<String>,
+    pub said: Vec<String>,
     /// The transcript.
-    pub(crate) lines: Vec<Line>,
+    pub lines: Vec<Line>,
 }
 
 impl Task {
-    pub(crate) fn new(folder: &Path, task: &str) -> Self {
+    pub fn new(folder: &Path, task: &str) -> Self {
         let definition = Definition::named(AgentName::new("Explore"));
         let tools = builtin_tools().iter().map(|tool| tool.spec().clone()).collect();
         let assignment = assignment_of(definition, task).with_tools(tools);
         Self { folder: folder.to_owned(), assignment }
     }
 
-    pub(crate) fn with_tools(mut self, names: &[&str]) -> Self {
+    pub fn with_tools(mut self, names: &[&str]) -> Self {
         self.assignment.tools.retain(|spec| names.contains(&spec.name.to_string().as_str()));
         self
     }
 
-    pub(crate) fn edit(mut self, edit: impl FnOnce(&mut Definition)) -> Self {
+    pub fn edit(mut self, edit: impl FnOnce(&mut Definition)) -> Self {
         edit(Arc::make_mut(&mut self.assignment.definition));
         self.assignment.limits = RunLimits::from(&self.assignment.definition.run_config);
         self
     }
 
-    pub(crate) fn with_output(self, schema: Value) -> Self {
+    pub fn with_output(self, schema: Value) -> Self {
         self.edit(|definition| {
             definition.output_config = Some(OutputConfig {
                 output_name: "output".to_owned(),
@@ -93,7 +95,7 @@ impl Task {
     }
 
     /// Does it with that model.
-    pub(crate) fn done_by(&self, model: &dyn Model) -> Done {
+    pub fn done_by(&self, model: &dyn Model) -> Done {
         let request =
             RunRequest { assignment: self.assignment.clone(), fork: None, guard: allow_all() };
         let (run, opened) = Run::new(request).unwrap();
@@ -101,7 +103,7 @@ impl Task {
     }
 
     /// Goes on after a run with another task.
-    pub(crate) fn resumed_by(&self, earlier: &Run, task: &str, model: &dyn Model) -> Done {
+    pub fn resumed_by(&self, earlier: &Run, task: &str, model: &dyn Model) -> Done {
         let assignment = earlier.assignment().resumed_as(RunId::new("agent-2"), task);
         let (run, opened) = earlier.resume(assignment, allow_all()).unwrap();
         Driver::new(&self.folder, run).drive(opened, model)
@@ -110,7 +112,7 @@ impl Task {
 
 impl Done {
     /// The transcript as a file.
-    pub(crate) fn written(&self) -> String {
+    pub fn written(&self) -> String {
         let lines = self.lines.iter().map(|line| line.to_json().unwrap() + "\n");
         lines.collect()
     }
@@ -143,7 +145,7 @@ impl Driver {
                 cancel: CancellationToken::new(),
                 artifacts: Arc::new(Artifacts::new(scratch.path().join("artifacts"))),
                 files: FileGuard::unrestricted(),
-                answering: Answering::Text,
+                answer_form: AnswerForm::Text,
             },
             _scratch: scratch,
         }
@@ -159,7 +161,7 @@ impl Driver {
 
     fn drive(mut self, opened: Vec<Event>, model: &dyn Model) -> Done {
         if model.wants_structured_results() {
-            self.context.answering = Answering::TextAndData;
+            self.context.answer_form = AnswerForm::TextAndData;
         }
         self.record(opened);
         for _ in 0..100 {
@@ -211,7 +213,7 @@ impl Driver {
 }
 
 /// A folder with these files.
-pub(crate) fn project(files: &[(&str, &str)]) -> TempDir {
+pub fn project(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
         let path = folder.path().join(path);

@@ -1,7 +1,8 @@
 //! Small projects in several languages: the right file, the right line, and who uses it.
 
+use attache_testkit::driving::project;
+
 use super::asked;
-use crate::driving::project;
 
 fn check(files: &[(&str, &str)], task: &str, place: &str, user: &str) {
     let folder = project(files);

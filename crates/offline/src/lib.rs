@@ -1,24 +1,30 @@
 //! `offline`: a model without a language model. It searches, and says so.
 //!
 //! It reads the task from the conversation, picks search terms, works through the ordinary tools as any
-//! model does, and hands in a report of files, lines and snippets. Invariant: an answer is a function of
-//! the request alone; whatever it knows it reads back from the conversation.
+//! model does, and hands in a report of files, lines and snippets. Invariants: an answer is a function of
+//! the request alone; the report states only what a tool answered, and what was not looked at.
 
-mod absent;
+#![warn(missing_docs)]
+
 mod briefing;
+
 mod concept;
+mod inquiry;
+mod words;
+
+mod overview;
+mod plan;
+
 mod definitions;
 mod evidence;
-mod inquiry;
-mod instance;
-mod overview;
 mod paths;
-mod plan;
 mod ranking;
+
+mod absent;
+mod instance;
 mod report;
 mod snippets;
 mod uses;
-mod words;
 
 use std::future;
 
@@ -32,7 +38,8 @@ use attache_kernel::{
         message::{AssistantPart, ToolCall},
     },
 };
-use serde_json::{Value, json};
+use attache_runtime::model::{Chunk, Chunks, Model, ModelCall, ModelFuture};
+use serde_json::Value;
 
 use self::{
     briefing::{Briefing, COMPLETE_TASK},
@@ -40,7 +47,6 @@ use self::{
     inquiry::Inquiry,
     report::Report,
 };
-use super::{Chunk, Chunks, Model, ModelCall, ModelFuture};
 
 /// A model that searches instead of thinking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,7 +58,14 @@ impl Model for OfflineModel {
         chunks(Chunk::Text(turn.says.clone()));
         Box::pin(future::ready(Ok(turn.into_reply())))
     }
+
+    fn wants_structured_results(&self) -> bool {
+        true
+    }
 }
+
+/// A call that is wanted: the tool and its arguments.
+type Wanted = (BuiltinTool, Value);
 
 /// One answer: what is said, and which calls go with it.
 struct Turn {
@@ -62,18 +75,17 @@ struct Turn {
     first_call: usize,
 }
 
-/// A search that is wanted: the tool and its arguments.
-type Wanted = (BuiltinTool, Value);
-
 impl Turn {
     fn next(call: ModelCall<'_>) -> Self {
         let briefing = Briefing::read(call);
-        let inquiry = Inquiry::of(&briefing.task, &briefing.earlier);
+        let inquiry = Inquiry::new(&briefing.task, &briefing.earlier);
         let evidence = Evidence::gather(&briefing, &inquiry);
         let (says, wanted) = plan::next(&briefing, &inquiry, &evidence);
         let first_call = briefing.calls_so_far + 1;
         if wanted.is_empty() {
-            return Self { first_call, ..hand_in(&briefing, &inquiry, &evidence) };
+            let (says, answer) = hand_in(&briefing, &inquiry, &evidence);
+            let calls = answer.map(|answer| (COMPLETE_TASK.to_owned(), answer));
+            return Self { says, calls: calls.into_iter().collect(), first_call };
         }
         let calls =
             wanted.into_iter().map(|(tool, arguments)| (tool.as_str().to_owned(), arguments));
@@ -91,40 +103,34 @@ impl Turn {
     }
 }
 
-/// The last turn: the report goes into the call that ends the run, or is the answer where there is none.
-fn hand_in(briefing: &Briefing<'_>, inquiry: &Inquiry, evidence: &Evidence<'_>) -> Turn {
+/// The last turn: what is said, and the arguments of the call that ends the run, if there can be one.
+fn hand_in(
+    briefing: &Briefing<'_>,
+    inquiry: &Inquiry,
+    evidence: &Evidence<'_>,
+) -> (String, Option<Value>) {
     let report = Report::write(briefing, inquiry, evidence);
     let Some(parameters) = briefing.tools.complete_task else {
-        return Turn { says: report.markdown, calls: Vec::new(), first_call: 0 };
+        return (report.markdown, None);
     };
-    let filling = match briefing.refused_answers {
-        0 => instance::Filling::Full,
-        1 => instance::Filling::Least,
-        _ => {
+    if briefing.refused_answers > 0 {
+        let says = format!(
+            "The search is done, but its report does not fit the output that this agent must hand \
+             in.\n\n{}",
+            report.markdown
+        );
+        return (says, None);
+    }
+    match instance::arguments(parameters, &report) {
+        Ok(arguments) => ("Handing in what the search found.".to_owned(), Some(arguments)),
+        Err(unfillable) => {
             let says = format!(
-                "The search is done, but its report does not fit the output that this agent must \
-                 hand in.\n\n{}",
+                "No answer is handed in: it must have {}, which takes judgement, and `offline` is \
+                 not a language model. This is what its search found.\n\n{}",
+                unfillable.named(),
                 report.markdown
             );
-            return Turn { says, calls: Vec::new(), first_call: 0 };
+            (says, None)
         }
-    };
-    let arguments = if instance::is_plain(parameters) {
-        json!({ "result": report.markdown })
-    } else {
-        match instance::arguments(parameters, &report, filling) {
-            Ok(arguments) => arguments,
-            Err(unfillable) => {
-                let says = format!(
-                    "No answer is handed in: it must have {}, which takes judgement, and `offline` is \
-                     no language model. This is what its search found.\n\n{}",
-                    unfillable.named(),
-                    report.markdown
-                );
-                return Turn { says, calls: Vec::new(), first_call: 0 };
-            }
-        }
-    };
-    let says = "Handing in what the search found.".to_owned();
-    Turn { says, calls: vec![(COMPLETE_TASK.to_owned(), arguments)], first_call: 0 }
+    }
 }

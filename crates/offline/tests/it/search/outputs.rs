@@ -1,11 +1,11 @@
 //! Reports in the shape of an output schema: the kernel's own check accepts them.
 
 use attache_kernel::run::outcome::Status;
-use attache_runtime::model::offline::OfflineModel;
+use attache_offline::OfflineModel;
+use attache_testkit::driving::{Done, Task};
 use serde_json::{Value, json};
 
 use super::rings;
-use crate::driving::{Done, Task};
 
 fn done(schema: Value) -> Done {
     let folder = rings();
@@ -28,14 +28,13 @@ fn findings_go_where_their_names_say() {
             "summary": {"type": "string"},
             "findings": {"type": "array", "items": {"$ref": "#/$defs/finding"}},
             "locations": {"type": "array", "items": {"type": "string"}},
-            "total_findings": {"type": "integer", "minimum": 0},
             "kind": {"const": "search"},
             "safe": {"type": ["boolean", "null"]},
             "confidence": {"type": "number", "minimum": 0, "maximum": 1},
             "found": {"type": "boolean"},
             "status": {"enum": ["unknown", "done"]},
         },
-        "required": ["summary", "findings", "locations", "total_findings", "kind", "safe"],
+        "required": ["summary", "findings", "locations", "kind", "safe"],
         "additionalProperties": false,
         "$defs": {"finding": {
             "type": "object",
@@ -54,7 +53,6 @@ fn findings_go_where_their_names_say() {
     assert!(output["findings"][0]["line"].as_u64().unwrap() > 1, "{output}");
     assert!(output["findings"][0]["description"].as_str().unwrap().contains("ring_push"));
     let findings = output["findings"].as_array().unwrap();
-    assert_eq!(output["total_findings"], findings.len());
     assert_eq!((&output["kind"], &output["safe"]), (&json!("search"), &Value::Null));
     for judged in ["confidence", "found", "status"] {
         assert_eq!(output.get(judged), None, "{output}");
@@ -72,7 +70,7 @@ fn ordinary_schemas_are_met() {
         json!({"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3}),
         json!({"type": "array"}),
         json!({"const": 7}),
-        json!({"anyOf": [{"type": "null"}, {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}]}),
+        json!({"anyOf": [{"type": "null"}, {"type": "integer"}]}),
         json!({"type": ["string", "null"]}),
         json!({"type": "object", "required": ["anything"]}),
         json!({"type": "object", "properties": {"lines": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true}}, "required": ["lines"]}),

@@ -11,60 +11,62 @@ use attache_kernel::{
         tool_spec::ToolSpec,
     },
 };
+use attache_runtime::{model::ModelCall, tool::findings::Findings};
+use serde::Deserialize as _;
 use serde_json::Value;
 
-use super::super::ModelCall;
-
 /// The call that ends a run.
-pub(super) const COMPLETE_TASK: &str = "complete_task";
+pub(crate) const COMPLETE_TASK: &str = "complete_task";
 
 /// What is asked, with what, and what has been done about it.
 #[derive(Debug)]
-pub(super) struct Briefing<'a> {
+pub(crate) struct Briefing<'a> {
     /// The task.
-    pub(super) task: String,
+    pub(crate) task: String,
     /// What the user said before it.
-    pub(super) earlier: String,
+    pub(crate) earlier: String,
     /// The agent's name.
-    pub(super) agent: &'a str,
+    pub(crate) agent: &'a str,
     /// What may be called.
-    pub(super) tools: Tools<'a>,
+    pub(crate) tools: Tools<'a>,
     /// How often tools were called for this task.
-    pub(super) rounds: usize,
+    pub(crate) rounds: usize,
     /// Whether there is no turn after this one.
-    pub(super) is_last_turn: bool,
-    /// The searches made for this task and their answers.
-    pub(super) answers: Vec<Answer<'a>>,
+    pub(crate) is_last_turn: bool,
+    /// The calls made for this task and their answers.
+    pub(crate) answers: Vec<Answer<'a>>,
     /// How often an answer was handed in and not accepted.
-    pub(super) refused_answers: usize,
+    pub(crate) refused_answers: usize,
     /// How many calls the whole conversation has.
-    pub(super) calls_so_far: usize,
+    pub(crate) calls_so_far: usize,
 }
 
 /// The tools on offer, as far as they are of use here.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Tools<'a> {
-    pub(super) reads: bool,
-    pub(super) lists: bool,
-    pub(super) globs: bool,
-    pub(super) greps: bool,
+pub(crate) struct Tools<'a> {
+    pub(crate) reads: bool,
+    pub(crate) lists: bool,
+    pub(crate) globs: bool,
+    pub(crate) greps: bool,
     /// The parameters of `complete_task`, where it is on offer.
-    pub(super) complete_task: Option<&'a Value>,
+    pub(crate) complete_task: Option<&'a Value>,
 }
 
-/// A search and its answer.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Answer<'a> {
-    pub(super) tool: BuiltinTool,
-    pub(super) arguments: &'a Value,
-    pub(super) text: &'a str,
-    pub(super) is_error: bool,
+/// A call and its answer.
+#[derive(Debug)]
+pub(crate) struct Answer<'a> {
+    pub(crate) tool: BuiltinTool,
+    pub(crate) arguments: &'a Value,
+    /// What it found; none if it failed, or if its answer was cut away since.
+    pub(crate) findings: Option<Findings>,
+    /// What it says went wrong, if it failed.
+    pub(crate) problem: Option<&'a str>,
 }
 
 impl<'a> Briefing<'a> {
-    pub(super) fn read(call: ModelCall<'a>) -> Self {
+    pub(crate) fn read(call: ModelCall<'a>) -> Self {
         let messages = call.request.messages.messages();
-        let tools = Tools::of(&call.request.tools);
+        let tools = Tools::offered(&call.request.tools);
         let wanted = call.assignment.task.trim();
         let at = task_position(messages, wanted, tools);
         let (before, since) = messages.split_at_checked(at).unwrap_or((messages, &[]));
@@ -91,7 +93,7 @@ impl<'a> Briefing<'a> {
     }
 
     /// Whether there is nothing left but to hand in what is there.
-    pub(super) fn must_finish(&self) -> bool {
+    pub(crate) fn must_finish(&self) -> bool {
         self.is_last_turn || !self.tools.can_search() || self.refused_answers > 0
     }
 
@@ -119,11 +121,13 @@ impl<'a> Briefing<'a> {
 fn answer<'a>(call: &'a ToolCall, result: &'a ToolResult) -> Option<Answer<'a>> {
     let Ok(ToolName::Builtin(tool)) = call.name.parse::<ToolName>() else { return None };
     let arguments = call.arguments().ok()?;
-    Some(Answer { tool, arguments, text: &result.text, is_error: result.is_error })
+    let findings = result.data.as_ref().and_then(|data| Findings::deserialize(data).ok());
+    let problem = result.is_error.then_some(result.text.as_str());
+    Some(Answer { tool, arguments, findings, problem })
 }
 
 impl<'a> Tools<'a> {
-    fn of(specs: &'a [ToolSpec]) -> Self {
+    fn offered(specs: &'a [ToolSpec]) -> Self {
         let mut tools = Self::default();
         for spec in specs {
             match spec.name.builtin() {
@@ -141,7 +145,7 @@ impl<'a> Tools<'a> {
     }
 
     /// Whether anything can be looked at.
-    pub(super) fn can_search(self) -> bool {
+    pub(crate) fn can_search(self) -> bool {
         self.reads || self.lists || self.globs || self.greps
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Its pattern goes to `grep_files`; its own matching is the stricter of the two, word by word.
 
-use super::words::{same_stem, stem, subwords};
+use crate::words::{same_stem, stem, subwords};
 
 /// How a concept was written, the most telling first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// In quotes or backticks: it is looked for as it is.
     Literal,
     /// As a name: `RingBuffer`, `ring_buffer`, `ring-buffer`.
@@ -15,16 +15,14 @@ pub(super) enum Kind {
     Compound,
     /// As a word.
     Word,
-    /// As a word that says little.
-    Weak,
 }
 
 /// One thing a question is about.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Concept {
+pub(crate) struct Concept {
     /// As it is shown.
-    pub(super) label: String,
-    pub(super) kind: Kind,
+    pub(crate) label: String,
+    pub(crate) kind: Kind,
     words: Vec<String>,
     stems: Vec<String>,
     literal: Option<String>,
@@ -32,7 +30,7 @@ pub(super) struct Concept {
 
 impl Concept {
     /// A text that is looked for as it is.
-    pub(super) fn literal(text: &str) -> Self {
+    pub(crate) fn literal(text: &str) -> Self {
         Self {
             label: text.to_owned(),
             kind: Kind::Literal,
@@ -43,7 +41,7 @@ impl Concept {
     }
 
     /// A name or words, however code may spell them.
-    pub(super) fn named(label: &str, kind: Kind) -> Self {
+    pub(crate) fn named(label: &str, kind: Kind) -> Self {
         let stems = stems_of(label);
         let plain = stems.iter().all(|stem| stem.is_ascii());
         let literal = (!plain || stems.is_empty()).then(|| label.to_owned());
@@ -51,28 +49,27 @@ impl Concept {
     }
 
     /// How much a file that has it counts.
-    pub(super) fn weight(&self) -> f64 {
+    pub(crate) fn weight(&self) -> f64 {
         match self.kind {
             Kind::Literal => 4.0,
             Kind::Identifier => 3.5,
             Kind::Compound => 3.0,
             Kind::Word => 1.0,
-            Kind::Weak => 0.4,
         }
     }
 
     /// Whether it is more than a single common word.
-    pub(super) fn is_strong(&self) -> bool {
+    pub(crate) fn is_strong(&self) -> bool {
         self.kind <= Kind::Compound
     }
 
     /// The stems of its words.
-    pub(super) fn stems(&self) -> &[String] {
+    pub(crate) fn stems(&self) -> &[String] {
         &self.stems
     }
 
     /// A ripgrep pattern for it.
-    pub(super) fn pattern(&self) -> String {
+    pub(crate) fn pattern(&self) -> String {
         if let Some(literal) = &self.literal {
             let escaped = regex_syntax::escape(literal);
             return if self.kind == Kind::Literal { escaped } else { format!("(?i:{escaped})") };
@@ -87,39 +84,28 @@ impl Concept {
     }
 
     /// A glob alternative for names that hold it.
-    pub(super) fn name_glob(&self) -> Option<String> {
+    pub(crate) fn name_glob(&self) -> Option<String> {
         let words = self.stems.iter().map(|stem| either_case(stem));
         let words: Vec<_> = words.collect::<Option<Vec<_>>>()?;
         (!words.is_empty()).then(|| words.join("*"))
     }
 
     /// Whether a line has it.
-    pub(super) fn is_in(&self, line: &str) -> bool {
+    pub(crate) fn is_in(&self, line: &str) -> bool {
         match (&self.literal, self.kind) {
             (Some(literal), Kind::Literal) => line.contains(literal.as_str()),
             (Some(literal), _) => line.to_lowercase().contains(&literal.to_lowercase()),
-            (None, _) => self.may_be_in(line) && self.fit(&subwords(line)) > 0.0,
+            (None, _) => self.fit(&subwords(line)) > 0.0,
         }
     }
 
-    /// Whether a text can have it: a quick look before a thorough one.
-    pub(super) fn may_be_in(&self, text: &str) -> bool {
-        self.stems.iter().all(|stem| {
-            let stem = match stem.strip_suffix("er").or_else(|| stem.strip_suffix("or")) {
-                Some(verb) if verb.len() >= 4 => verb,
-                Some(_) | None => stem,
-            };
-            has_letters(text, stem)
-        })
-    }
-
     /// Whether these are its very words.
-    pub(super) fn is_spelled(&self, words: &[String]) -> bool {
+    pub(crate) fn is_spelled(&self, words: &[String]) -> bool {
         self.words == words
     }
 
     /// How well a name made of these words fits: 1 if it is nothing else, less the more it is besides.
-    pub(super) fn fit(&self, words: &[String]) -> f64 {
+    pub(crate) fn fit(&self, words: &[String]) -> f64 {
         let long = self.stems.len();
         if long == 0 || words.len() < long {
             return 0.0;
@@ -143,16 +129,6 @@ fn ratio(part: usize, whole: usize) -> f64 {
 
 fn stems_of(text: &str) -> Vec<String> {
     subwords(text).iter().map(|word| stem(word).to_owned()).collect()
-}
-
-/// Whether a text has these letters, given in lower case, in any case.
-fn has_letters(text: &str, letters: &str) -> bool {
-    if !letters.is_ascii() {
-        return text.to_lowercase().contains(letters);
-    }
-    let windows = text.as_bytes().windows(letters.len().max(1));
-    letters.is_empty()
-        || windows.into_iter().any(|window| window.eq_ignore_ascii_case(letters.as_bytes()))
 }
 
 /// What may follow a stem within the same word.

@@ -16,24 +16,29 @@ static WEAK: LazyLock<BTreeSet<&str>> =
 /// What a question in Chinese or Japanese is built with, the longest first.
 const CJK_STOP: &str = include_str!("words/cjk_stop.txt");
 
+/// Whether a list of words, separated by spaces, has a word.
+pub(crate) fn has_word(list: &str, word: &str) -> bool {
+    !word.is_empty() && list.split_ascii_whitespace().any(|known| known == word)
+}
+
 /// Whether no search is made for a word, in lower case.
-pub(super) fn is_stop(word: &str) -> bool {
+pub(crate) fn is_stop(word: &str) -> bool {
     STOP.contains(&word)
 }
 
 /// Whether a word, in lower case, says little.
-pub(super) fn is_weak(word: &str) -> bool {
+pub(crate) fn is_weak(word: &str) -> bool {
     WEAK.contains(&word)
 }
 
 /// Whether a letter belongs to a script that sets no spaces between words.
-pub(super) fn is_cjk(letter: char) -> bool {
+pub(crate) fn is_cjk(letter: char) -> bool {
     matches!(letter, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}'
         | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{2FA1F}')
 }
 
 /// The parts of a run of such letters that carry the question.
-pub(super) fn cjk_parts(run: &str) -> Vec<String> {
+pub(crate) fn cjk_parts(run: &str) -> Vec<String> {
     let mut rest = run.to_owned();
     for stop in CJK_STOP.split_whitespace() {
         rest = rest.replace(stop, " ");
@@ -42,7 +47,7 @@ pub(super) fn cjk_parts(run: &str) -> Vec<String> {
 }
 
 /// The words a name or a line is made of, in lower case: `HTTPServer_v2` is `http`, `server`, `v2`.
-pub(super) fn subwords(text: &str) -> Vec<String> {
+pub(crate) fn subwords(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();
@@ -73,7 +78,7 @@ pub(super) fn subwords(text: &str) -> Vec<String> {
 
 /// What a word in lower case comes from: `buffers` and `buffer` are one, so are `parsed` and
 /// `parsing`.
-pub(super) fn stem(word: &str) -> &str {
+pub(crate) fn stem(word: &str) -> &str {
     if !word.is_ascii() || word.len() < 4 {
         return word;
     }
@@ -115,7 +120,7 @@ fn stem_end(stem: &str) -> &str {
 const NO_AGENTS: &[&str] = &["folder", "letter", "number", "master", "corner", "matter"];
 
 /// Whether two stems are one word, `schedul` and `scheduler` among them.
-pub(super) fn same_stem(one: &str, other: &str) -> bool {
+pub(crate) fn same_stem(one: &str, other: &str) -> bool {
     let agent = |verb: &str, noun: &str| {
         verb.len() >= 4
             && !NO_AGENTS.contains(&noun)

@@ -10,11 +10,10 @@ use attache_kernel::run::{
     message::Message,
     outcome::{RecoveredFrom, Status},
 };
-use attache_runtime::model::offline::OfflineModel;
+use attache_offline::OfflineModel;
+use attache_testkit::driving::{Done, Task, project};
 use proptest::prelude::*;
 use tempfile::TempDir;
-
-use crate::driving::{Done, Task, project};
 
 const DISCLAIMER: &str = "no language model was used";
 
@@ -103,9 +102,75 @@ fn what_is_absent_is_said_to_be() {
     let first = report.lines().next().unwrap();
     assert!(first.starts_with("Nothing was found for"), "{report}");
     assert!(first.contains(wanted), "{report}");
-    assert!(report.contains("No name is like it.") || report.contains("nearest names"), "{report}");
+    assert!(first.contains("none of the files searched has it in its name or text"), "{report}");
     assert!(report.contains("Searched for") && report.contains("(0 files)"), "{report}");
     assert!(!report.contains("## Where"), "{report}");
+}
+
+/// It says what it looked at, and claims no absence beyond that.
+#[test]
+fn absence_is_claimed_only_of_what_was_looked_at() {
+    let folder = project(&[
+        ("src/retry.rs", "pub fn again() {}\n"),
+        ("src/lib.rs", "mod retry;\n"),
+        (".gitignore", "secret/\n"),
+        ("secret/frobnicator.rs", "frobnicator\n"),
+    ]);
+    let ask =
+        |task: &str, tools: &[&str]| report(&Task::new(folder.path(), task).with_tools(tools));
+    let text = ask("where is the retry logic?", &["read_file"]);
+    assert!(text.contains("no tool that searches") && !text.contains("no file"), "{text}");
+    for (tools, says) in [
+        (&["glob_files"][..], "this agent has no `grep_files`"),
+        (&["list_dir", "read_file"], "this agent has no `grep_files`"),
+        (&["grep_files"], "file names were not searched"),
+        (&["grep_files", "glob_files"], "none of the files searched has it in its name or text"),
+    ] {
+        let text = ask("where is the frobnicator?", tools);
+        let first = text.lines().next().unwrap();
+        assert!(first.starts_with("Nothing was found for `frobnicator`"), "{tools:?}: {text}");
+        assert!(first.contains(says), "{tools:?}: {text}");
+        let left_out = "Not looked at: `.git` and files that ignore rules name (1 entries here)";
+        assert!(text.contains(left_out), "{tools:?}: {text}");
+    }
+}
+
+#[test]
+fn hidden_files_are_found() {
+    let folder = project(&[
+        (".github/workflows/ci.yml", "jobs:\n  frobnicate:\n    runs-on: x\n"),
+        ("src/lib.rs", "pub fn other() {}\n"),
+    ]);
+    let report = asked(folder.path(), "where do we frobnicate?");
+    assert!(report.contains(".github/workflows/ci.yml:2"), "{report}");
+}
+
+/// A README that is not there is not a failure: nobody asked for it.
+#[test]
+fn files_that_were_only_guessed_do_not_fail() {
+    let folder = project(&[("Cargo.toml", "[package]\nname = \"x\"\n"), ("src/lib.rs", "\n")]);
+    for tools in [&["read_file", "grep_files"][..], &["read_file"]] {
+        for task in ["", "what is this project?"] {
+            let text = report(&Task::new(folder.path(), task).with_tools(tools));
+            assert!(
+                !text.contains("failed") && !text.contains("no such file"),
+                "{tools:?}: {text}"
+            );
+            assert!(text.contains("it has `Cargo.toml`"), "{tools:?}: {text}");
+        }
+    }
+    let text =
+        report(&Task::new(folder.path(), "explain lib/absent.py").with_tools(&["read_file"]));
+    assert!(text.contains("Some calls failed: no such file or directory: lib/absent.py"), "{text}");
+}
+
+/// Only what the tools give as values counts; their text is for people.
+#[test]
+fn tools_are_read_as_values() {
+    let folder = rings();
+    let done = done(&Task::new(folder.path(), "where is the ring buffer?"));
+    let values = done.written().matches("\"data\":{\"files\":[").count();
+    assert!(values >= 4, "{}", done.written());
 }
 
 #[test]

@@ -1,18 +1,18 @@
 //! Snippets: lines of source, short enough for a report and fenced so that nothing leaks out.
 
-use super::{evidence::Lines, paths::language};
+use crate::{evidence::Lines, paths::language};
 
-/// So many lines around a place are shown.
+/// How many lines are shown before and from a place on.
 const BEFORE: usize = 3;
 const AFTER: usize = 9;
-/// So many lines at the beginning of a file are shown.
+/// How many lines are shown of the beginning of a file.
 const HEAD: usize = 12;
-/// So many letters of a line are shown.
+/// How many characters of a line are shown.
 const WIDEST: usize = 160;
 const WIDEST_INLINE: usize = 110;
 
 /// The lines around a place, as far as they were seen.
-pub(super) fn around(path: &str, lines: &Lines<'_>, place: usize) -> String {
+pub(crate) fn around(path: &str, lines: &Lines<'_>, place: usize) -> String {
     let mut from = place;
     let leads_up = |line: &usize| lines.get(line).is_some_and(|text| is_about(text));
     while from > 1 && place - from < BEFORE && leads_up(&(from - 1)) {
@@ -31,7 +31,7 @@ fn is_about(text: &str) -> bool {
 }
 
 /// The beginning of a file.
-pub(super) fn head(path: &str, lines: &Lines<'_>) -> String {
+pub(crate) fn head(path: &str, lines: &Lines<'_>) -> String {
     let shown: Vec<&str> = lines.values().copied().take(HEAD).collect();
     block(path, &shown, "")
 }
@@ -57,7 +57,7 @@ fn block(path: &str, lines: &[&str], indent: &str) -> String {
 }
 
 /// A fence longer than any in the text.
-pub(super) fn fence(text: &str) -> String {
+pub(crate) fn fence(text: &str) -> String {
     let longest = text.lines().map(|line| {
         let line = line.trim_start();
         line.len() - line.trim_start_matches('`').len()
@@ -66,7 +66,7 @@ pub(super) fn fence(text: &str) -> String {
 }
 
 /// A line for the middle of a sentence.
-pub(super) fn inline(text: &str) -> String {
+pub(crate) fn inline(text: &str) -> String {
     cut(&text.trim().replace('`', "'"), WIDEST_INLINE)
 }
 

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    concept::{Concept, Kind},
+use crate::{
+    concept::Concept,
     definitions::definition_in,
     evidence::Evidence,
     inquiry::{Inquiry, Wants},
@@ -14,35 +14,35 @@ use super::{
     words::subwords,
 };
 
-/// So many files are the answer at most.
-const MOST_HOMES: usize = 6;
+/// How many files are the answer at most.
+const MAX_HOMES: usize = 6;
 
 /// A file and what speaks for it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Ranked<'a> {
-    pub(super) path: &'a str,
-    pub(super) score: f64,
+pub(crate) struct Ranked<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) score: f64,
     /// Its lines that define something the question is about, the best first.
-    pub(super) definitions: Vec<Defined<'a>>,
+    pub(crate) definitions: Vec<Defined<'a>>,
     /// Whether its name is what the question is about.
-    pub(super) is_named: bool,
-    pub(super) sort: Sort,
+    pub(crate) is_named: bool,
+    pub(crate) sort: Sort,
 }
 
 /// A definition that fits the question.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Defined<'a> {
-    pub(super) line: usize,
-    pub(super) name: &'a str,
-    pub(super) keyword: &'a str,
-    pub(super) text: &'a str,
-    pub(super) fit: f64,
+pub(crate) struct Defined<'a> {
+    pub(crate) line: usize,
+    pub(crate) name: &'a str,
+    pub(crate) keyword: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) fit: f64,
     /// Whether it is only declared here, and written elsewhere.
-    pub(super) is_declared: bool,
+    pub(crate) is_declared: bool,
 }
 
 /// The files that are the answer: the likeliest one, and those not far behind it.
-pub(super) fn homes<'f, 'a>(files: &'f [Ranked<'a>]) -> Vec<&'f Ranked<'a>> {
+pub(crate) fn homes<'f, 'a>(files: &'f [Ranked<'a>]) -> Vec<&'f Ranked<'a>> {
     let Some(top) = files.first() else { return Vec::new() };
     let near = |file: &&Ranked<'_>| {
         let is_only_declared = file.definitions.iter().all(|found| found.is_declared);
@@ -50,11 +50,11 @@ pub(super) fn homes<'f, 'a>(files: &'f [Ranked<'a>]) -> Vec<&'f Ranked<'a>> {
             && file.sort <= top.sort
             && (file.path == top.path || file.is_named || !is_only_declared)
     };
-    files.iter().take(2 * MOST_HOMES).filter(near).take(MOST_HOMES).collect()
+    files.iter().take(2 * MAX_HOMES).filter(near).take(MAX_HOMES).collect()
 }
 
 /// All files there is evidence of, the likeliest first.
-pub(super) fn ranked<'a>(inquiry: &Inquiry, evidence: &'a Evidence<'a>) -> Vec<Ranked<'a>> {
+pub(crate) fn ranked<'a>(inquiry: &Inquiry, evidence: &'a Evidence<'a>) -> Vec<Ranked<'a>> {
     let rarity = rarities(inquiry, evidence);
     let mut scores: BTreeMap<&'a str, f64> = BTreeMap::new();
     for (index, concept) in inquiry.concepts.iter().enumerate() {
@@ -64,7 +64,7 @@ pub(super) fn ranked<'a>(inquiry: &Inquiry, evidence: &'a Evidence<'a>) -> Vec<R
             *scores.entry(path).or_default() += worth * (1.0 + spread(*lines));
         }
     }
-    for path in evidence.names().chain(evidence.lines.keys().copied()) {
+    for path in evidence.names.iter().chain(evidence.lines.keys()).copied() {
         scores.entry(path).or_default();
     }
     let mut files: Vec<Ranked<'a>> = scores
@@ -85,10 +85,8 @@ fn rank<'a>(
     evidence: &'a Evidence<'a>,
     rarity: &[f64],
 ) -> Ranked<'a> {
-    let is_in_path = inquiry.concepts.iter().any(|concept| concept.may_be_in(path));
-    let parts = path.rsplit('/').skip(1).filter(|_| is_in_path);
-    let folders: Vec<Vec<String>> = parts.map(subwords).collect();
-    let stem_words = if is_in_path { subwords(file_stem(path)) } else { Vec::new() };
+    let folders: Vec<Vec<String>> = path.rsplit('/').skip(1).map(subwords).collect();
+    let stem_words = subwords(file_stem(path));
     let mut named = 0.0;
     let mut is_named = false;
     for (index, concept) in inquiry.concepts.iter().enumerate() {
@@ -96,7 +94,7 @@ fn rank<'a>(
         let by_stem = concept.fit(&stem_words);
         let by_folder = folders.iter().map(|words| concept.fit(words)).fold(0.0, f64::max);
         named += worth * (3.0 * by_stem + 1.2 * by_folder);
-        is_named |= by_stem > 0.99 && concept.kind < Kind::Weak;
+        is_named |= by_stem > 0.99;
     }
     let definitions = definitions(path, inquiry, evidence, rarity);
     let defined: f64 = definitions.iter().map(|(_, worth)| worth).take(3).sum();
@@ -116,9 +114,6 @@ fn definitions<'a>(
     let mut found = Vec::new();
     for (line, text) in evidence.lines.get(path).into_iter().flatten() {
         let Some(definition) = definition_in(text) else { continue };
-        if !inquiry.concepts.iter().any(|concept| concept.may_be_in(definition.name)) {
-            continue;
-        }
         let words = subwords(definition.name);
         let weigh = |(index, concept): (usize, &Concept)| {
             let fit = concept.fit(&words);
@@ -176,6 +171,6 @@ fn spread(lines: usize) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of files and lines")]
-pub(super) fn quotient(number: usize, by: usize) -> f64 {
+pub(crate) fn quotient(number: usize, by: usize) -> f64 {
     number as f64 / by.max(1) as f64
 }
