@@ -1,5 +1,7 @@
 //! The command line: what may be typed. What it means is decided in [`crate::setup`] and the commands.
 
+pub(crate) mod refusal;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -35,11 +37,16 @@ pub(crate) struct Cli {
 }
 
 /// What holds for every command.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Globals {
     /// Change a setting for this call: a dotted key and a TOML value.
-    #[arg(short = 'c', value_name = "KEY=VALUE", global = true)]
+    #[arg(
+        short = 'c',
+        value_name = "KEY=VALUE",
+        global = true,
+        add = commands::completions::overrides()
+    )]
     pub(crate) overrides: Vec<String>,
     /// Further agents as one JSON object: {"name": {"description": "…", "prompt": "…"}}.
     #[arg(long, value_name = "JSON", global = true)]
@@ -51,9 +58,9 @@ pub(crate) struct Globals {
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) cwd: Option<PathBuf>,
     /// Use this profile of the settings.
-    #[arg(long, value_name = "NAME", global = true)]
+    #[arg(long, value_name = "NAME", global = true, add = commands::completions::profiles())]
     pub(crate) profile: Option<String>,
-    /// Say nothing beside the result.
+    /// Print only the result.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     /// Print the result as JSON.

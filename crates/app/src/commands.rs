@@ -22,6 +22,11 @@ use crate::{
     cli::{Cli, Command},
     environment::Environment,
     failure::{Exit, Failure},
+    no_effect,
+    print::{
+        self,
+        palette::{Tone, paint},
+    },
     setup::Setup,
 };
 
@@ -31,7 +36,25 @@ pub(crate) fn run(cli: Cli, environment: Environment) -> Result<Exit, Failure> {
         // Works before anything is set up, and without a home.
         return completions::run(args);
     }
-    let setup = Setup::new(cli.globals, environment)?;
+    if let Command::Config(args) = &cli.command
+        && let Some(edit) = &args.edit
+    {
+        // Works on settings that cannot be loaded.
+        return config::edit::run(edit, &cli.globals, &environment);
+    }
+    let globals = cli.globals.clone();
+    let setup = match (Setup::new(globals, environment.clone()), &cli.command) {
+        (Ok(setup), _) => setup,
+        (Err(failure), Command::Doctor(_)) => {
+            return doctor::without_setup(&failure, &cli.globals, &environment);
+        }
+        (Err(failure), _) => return Err(failure),
+    };
+    if !setup.quiet {
+        for notice in no_effect::of_settings(&setup.settings) {
+            print::aside(&format!("{} {notice}", paint(Tone::Warning, "notice:")));
+        }
+    }
     match cli.command {
         Command::Run(args) => run::run(&args, &setup),
         Command::List(args) => list::run(&args, &setup),

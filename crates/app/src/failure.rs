@@ -2,6 +2,13 @@
 
 use std::fmt;
 
+use serde_json::json;
+
+use crate::{
+    print::palette::{Tone, paint, unpainted},
+    setup::OutputFormat,
+};
+
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -37,7 +44,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// Something the caller can mend: a wrong word, a wrong file.
+    /// Something the caller can fix: a wrong word, a wrong file.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into(), causes: Vec::new(), hints: Vec::new() }
     }
@@ -75,6 +82,17 @@ impl Failure {
     /// What to do about it.
     pub(crate) fn advice(&self) -> String {
         self.hints.join("; ")
+    }
+
+    /// The failure as it is told on stderr: a line and its hints, or with `--json` one object.
+    pub(crate) fn told(&self, format: OutputFormat) -> String {
+        match format {
+            OutputFormat::Text => format!("{} {self}", paint(Tone::Bad, "error:")),
+            OutputFormat::Json => {
+                let hint = Some(self.advice()).filter(|hint| !hint.is_empty());
+                json!({"error": {"message": unpainted(&self.message()), "hint": hint}}).to_string()
+            }
+        }
     }
 }
 

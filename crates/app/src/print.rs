@@ -2,36 +2,56 @@
 
 pub(crate) mod diagnostics;
 pub(crate) mod hidden;
+mod live;
 pub(crate) mod number;
+pub(crate) mod pager;
 pub(crate) mod palette;
+pub(crate) mod printer;
 pub(crate) mod progress;
 pub(crate) mod stream;
 pub(crate) mod table;
 pub(crate) mod transcript;
+mod visible;
+mod writer;
 
 use std::{
-    borrow::Cow,
     fs,
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, IsTerminal as _},
     path::Path,
 };
 
 use serde::Serialize;
 
+pub(crate) use self::{
+    visible::visible as harmless,
+    writer::{Stream, laid_out},
+};
 use crate::failure::Failure;
 
-/// Prints a result.
+/// Prints a result for people.
 pub(crate) fn out(text: &str) -> Result<(), Failure> {
-    settle(anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush()))
+    settle(Stream::Out.write(Stream::Out.shown(text).as_bytes()))
 }
 
-/// Prints a result that is Markdown: laid out on a terminal, as it is in a pipe.
-pub(crate) fn markdown(text: &str) -> Result<(), Failure> {
-    if io::stdout().is_terminal() {
+/// Prints a result whose bytes count: unchanged in a pipe.
+pub(crate) fn exact(text: &str) -> Result<(), Failure> {
+    settle(Stream::Out.write(Stream::Out.exact(text).as_bytes()))
+}
+
+/// Prints a text that this program laid out with terminal codes of its own, such as a help page.
+pub(crate) fn page(stream: Stream, text: &str) -> Result<(), Failure> {
+    settle(stream.write(laid_out(stream, text).as_bytes()))
+}
+
+/// A result that is Markdown, ready to be written to standard output: laid out on a terminal, unchanged
+/// in a pipe.
+pub(crate) fn markdown(text: &str) -> String {
+    if Stream::Out.is_terminal() {
         let skin = termimad::MadSkin::default_dark();
-        return out(&format!("{}\n", skin.term_text(&unindented_fences(&harmless(text)))));
+        let page = skin.term_text(&unindented_fences(&harmless(text))).to_string();
+        return format!("{}\n", laid_out(Stream::Out, &page));
     }
-    out(&format!("{}\n", text.trim_end()))
+    format!("{}\n", text.trim_end())
 }
 
 /// Whether somebody still reads.
@@ -45,8 +65,7 @@ pub(crate) enum Reader {
 
 /// Prints a piece of a result that may go on for long.
 pub(crate) fn piece(text: &str) -> Result<Reader, Failure> {
-    let mut stdout = anstream::stdout();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match Stream::Out.write(Stream::Out.shown(text).as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
         written => settle(written).map(|()| Reader::There),
     }
@@ -54,24 +73,23 @@ pub(crate) fn piece(text: &str) -> Result<Reader, Failure> {
 
 /// Prints a result as JSON: in lines for people on a terminal, in one for programs.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
-    let mut stdout = io::BufWriter::new(io::stdout().lock());
-    let written = if io::stdout().is_terminal() {
-        serde_json::to_writer_pretty(&mut stdout, value)
+    settle(json_text(value).and_then(|text| Stream::Out.write(text.as_bytes())))
+}
+
+/// A result as JSON, with a line end.
+pub(crate) fn json_text(value: &impl Serialize) -> io::Result<String> {
+    let text = if Stream::Out.is_terminal() {
+        serde_json::to_string_pretty(value)
     } else {
-        serde_json::to_writer(&mut stdout, value)
+        serde_json::to_string(value)
     };
-    settle(
-        written
-            .map_err(io::Error::from)
-            .and_then(|()| stdout.write_all(b"\n"))
-            .and_then(|()| stdout.flush()),
-    )
+    Ok(format!("{}\n", harmless(&text?)))
 }
 
 /// Says something beside the result.
 pub(crate) fn aside(text: &str) {
     // With nobody left to listen there is nothing else to do about it.
-    anstream::stderr().write_all(format!("{text}\n").as_bytes()).unwrap_or_default();
+    Stream::Err.write(Stream::Err.shown(&format!("{text}\n")).as_bytes()).unwrap_or_default();
 }
 
 /// The text of a file that something is wrong with, if it is one: a pipe would be waited for for ever.
@@ -82,16 +100,6 @@ pub(crate) fn source_text(path: &Path) -> Option<String> {
     readable.then(|| fs::read_to_string(path).ok()).flatten()
 }
 
-/// A text of somebody else's, without what a terminal would obey.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    let obeyed = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
-    if text.contains(obeyed) {
-        Cow::Owned(text.replace(obeyed, "\u{fffd}"))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
 /// Whether somebody sits at both ends.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
@@ -99,8 +107,7 @@ pub(crate) fn is_interactive() -> bool {
 
 /// Asks at the terminal; none at the end of input.
 pub(crate) fn ask(question: &str) -> Option<String> {
-    let mut stderr = anstream::stderr();
-    stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush()).ok()?;
+    Stream::Err.write(Stream::Err.shown(question).as_bytes()).ok()?;
     let mut answer = String::new();
     match io::stdin().read_line(&mut answer) {
         Ok(0) | Err(_) => None,
@@ -108,7 +115,7 @@ pub(crate) fn ask(question: &str) -> Option<String> {
     }
 }
 
-/// A reader that has seen enough is no failure.
+/// A reader that has gone away is not a failure.
 fn settle(written: io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

@@ -19,6 +19,7 @@ mod schema;
 
 mod layer;
 
+mod edit;
 mod entries;
 mod meaning;
 
@@ -29,6 +30,7 @@ use std::path::{Path, PathBuf};
 
 #[expect(unused_imports, reason = "what a command needs of a setting's type")]
 pub(crate) use self::{
+    edit::{KeyWords, SettingsFile, key_words, replace},
     entries::Entry,
     error::SettingsError,
     layer::{

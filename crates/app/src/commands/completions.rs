@@ -1,17 +1,21 @@
-//! `attache completions SHELL`: completion of commands, options and agent names.
+//! `attache completions SHELL`: completion of commands, options, agents, providers, settings and runs.
+
+mod candidates;
+mod line;
+mod shells;
 
 use clap::Args;
-use clap_complete::{CompletionCandidate, env::Shells};
 
+pub(crate) use self::{
+    candidates::{agents, overrides, profiles, providers, runs, settings},
+    shells::all as all_shells,
+};
 use crate::{
-    cli::Globals,
-    environment::Environment,
     failure::{Exit, Failure},
     print,
-    setup::Setup,
 };
 
-/// Print the script that teaches a shell to complete commands, options and agent names.
+/// Print the script that teaches a shell to complete commands, options and names.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache completions bash >> ~/.bashrc
@@ -23,7 +27,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn run(args: &CompletionsArgs) -> Result<Exit, Failure> {
-    let shells = Shells::builtins();
+    let shells = all_shells();
     let Some(shell) = shells.completer(&args.shell) else {
         let known: Vec<&str> = shells.names().collect();
         return Err(Failure::usage(format!("there is no completion for `{}`", args.shell))
@@ -33,28 +37,6 @@ pub(crate) fn run(args: &CompletionsArgs) -> Result<Exit, Failure> {
     shell
         .write_registration("COMPLETE", "attache", "attache", "attache", &mut script)
         .map_err(|error| Failure::unsuccessful("cannot print the script").because(&error))?;
-    print::out(&String::from_utf8_lossy(&script))?;
+    print::exact(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Success)
-}
-
-/// The names of the agents there are; none if the setup is broken, for a shell cannot be told why.
-pub(crate) fn agent_names() -> Vec<CompletionCandidate> {
-    let environment: Environment = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    let globals = Globals { quiet: true, ..Globals::default() };
-    let inventory = Setup::new(globals, environment).and_then(|setup| setup.inventory());
-    inventory
-        .map(|inventory| {
-            inventory
-                .records
-                .iter()
-                .map(|record| {
-                    let help =
-                        record.definition.as_ref().and_then(|agent| agent.when_to_use.clone());
-                    CompletionCandidate::new(&record.name).help(help.map(Into::into))
-                })
-                .collect()
-        })
-        .unwrap_or_default()
 }

@@ -1,16 +1,19 @@
 //! `attache config`: the settings in force, and where each value comes from.
 
+pub(crate) mod edit;
+
+use attache_kernel::id::nearest;
 use clap::Args;
-use comfy_table::Color;
 use serde_json::Value;
 
 use crate::{
     failure::{Exit, Failure},
     print::{
         self,
+        palette::Tone,
         table::{self, Field, Overflow},
     },
-    settings::Entry,
+    settings::{Entry, key_words},
     setup::{OutputFormat, Setup},
 };
 
@@ -20,15 +23,24 @@ use crate::{
 /// .attache/config.toml and .mcp.json (harmful keys only once trusted), environment, -c, flags.
 /// Secrets are masked.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   attache config
+  attache config set model gpt-5       change $ATTACHE_HOME/config.toml
+  attache config edit                  the same in your editor
   attache config subagents             only that table
   attache config subagents.max_depth   only that key
   attache config -c subagents.max_depth=2
-  attache config --json | jq '.[] | select(.origin != \"built-in\")'")]
+  attache config --json | jq '.[] | select(.origin != \"built-in\")'"
+)]
 pub(crate) struct ConfigArgs {
     /// Only this key, or the keys of this table.
+    #[arg(add = super::completions::settings())]
     key: Option<String>,
+    /// A change of the settings file.
+    #[command(subcommand)]
+    pub(crate) edit: Option<edit::Edit>,
 }
 
 pub(crate) fn run(args: &ConfigArgs, setup: &Setup) -> Result<Exit, Failure> {
@@ -37,8 +49,12 @@ pub(crate) fn run(args: &ConfigArgs, setup: &Setup) -> Result<Exit, Failure> {
         let below = format!("{prefix}.");
         entries.retain(|entry| entry.key == *prefix || entry.key.starts_with(&below));
         if entries.is_empty() {
-            return Err(Failure::usage(format!("there is no setting `{prefix}`"))
-                .hint("`attache config` shows all of them"));
+            let failure = Failure::usage(format!("there is no setting `{prefix}`"));
+            let known = key_words();
+            return Err(match nearest(prefix, known.iter().map(|known| known.key.as_str())) {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                None => failure.hint("`attache config` shows all of them"),
+            });
         }
     }
     match setup.format {
@@ -74,7 +90,7 @@ fn row(entry: &Entry) -> Vec<Field> {
     let origin = entry.origin.to_string();
     let mut shown = Field::new(&origin);
     if origin == "built-in" {
-        shown = shown.colored(Color::DarkGrey);
+        shown = shown.toned(Tone::Faint);
     }
-    vec![Field::new(&entry.key).colored(Color::Cyan), Field::new(value), shown]
+    vec![Field::new(&entry.key).toned(Tone::Name), Field::new(value), shown]
 }

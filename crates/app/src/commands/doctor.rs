@@ -9,6 +9,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::{
+    cli::Globals,
+    environment::Environment,
     failure::{Exit, Failure},
     print::{
         self,
@@ -18,7 +20,7 @@ use crate::{
     setup::{OutputFormat, ProviderInForce, Setup},
 };
 
-/// Check the setup: folders, settings, agents, models and the sandbox, and say what to mend.
+/// Check the setup: folders, settings, agents, models and the sandbox, and say what to fix.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache doctor
@@ -79,13 +81,38 @@ pub(crate) fn run(args: &DoctorArgs, setup: &Setup) -> Result<Exit, Failure> {
         checks.push(online::check(setup)?);
     }
     checks.push(sandbox());
-    checks.push(git(setup));
+    checks.push(git(&setup.environment));
+    tell(&checks, setup.format)
+}
+
+/// What can be said while the setup itself fails: the failure is the first check.
+pub(crate) fn without_setup(
+    failure: &Failure,
+    globals: &Globals,
+    environment: &Environment,
+) -> Result<Exit, Failure> {
+    let format = if globals.json { OutputFormat::Json } else { OutputFormat::Text };
+    let hint = Some(failure.advice()).filter(|hint| !hint.is_empty());
+    let mut checks = vec![Check {
+        name: "settings",
+        level: Level::Error,
+        detail: failure.message(),
+        hint: hint.or_else(|| Some("attache config edit".to_owned())),
+    }];
+    let skipped = "not checked: the settings cannot be loaded";
+    checks.extend(["agents", "model"].map(|name| Check::warning(name, skipped, "fix them first")));
+    checks.push(sandbox());
+    checks.push(git(environment));
+    tell(&checks, format)
+}
+
+fn tell(checks: &[Check], format: OutputFormat) -> Result<Exit, Failure> {
     let failed = checks.iter().any(|check| check.level == Level::Error);
-    match setup.format {
+    match format {
         OutputFormat::Json => {
-            print::json(&Report { version: env!("CARGO_PKG_VERSION"), checks: &checks })?;
+            print::json(&Report { version: env!("CARGO_PKG_VERSION"), checks })?;
         }
-        OutputFormat::Text => print(&checks)?,
+        OutputFormat::Text => print(checks)?,
     }
     Ok(if failed { Exit::Unsuccessful } else { Exit::Success })
 }
@@ -159,7 +186,7 @@ fn agents(setup: &Setup) -> Result<Vec<Check>, Failure> {
     let mut checks = vec![if !setup.settings.subagents.enabled {
         Check::warning("agents", "switched off", "set subagents.enabled = true")
     } else if broken > 0 {
-        Check::warning("agents", detail, "attache validate says what to mend")
+        Check::warning("agents", detail, "attache validate says what to fix")
     } else {
         Check::ok("agents", detail)
     }];
@@ -178,6 +205,13 @@ fn model(setup: &Setup) -> Check {
             "model",
             "offline: searches and reads, but no language model answers",
             "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or model_provider in the settings",
+        );
+    }
+    if parent.model == parent.provider {
+        return Check::error(
+            "model",
+            format!("no model is named for the provider `{}`", parent.provider),
+            "set `model` in the settings, or use --model",
         );
     }
     let name = format!("{} on {}", parent.model, parent.provider);
@@ -211,9 +245,8 @@ fn sandbox() -> Check {
     }
 }
 
-fn git(setup: &Setup) -> Check {
-    let found = setup
-        .environment
+fn git(environment: &Environment) -> Check {
+    let found = environment
         .get("PATH")
         .into_iter()
         .flat_map(|path| path.split(':'))

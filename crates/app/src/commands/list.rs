@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use attache_kernel::agent::{
-    definition::{Severity, Trust},
-    registry::{DiscoveryKind, Inventory, Record, Status},
+use attache_kernel::{
+    agent::{
+        definition::{Dialect, Scope, Severity, Trust},
+        registry::{DiscoveryKind, Inventory, LookupError, Record, Status},
+    },
+    id::AgentName,
 };
 use attache_runtime::discovery::watch::Watch;
-use clap::Args;
-use comfy_table::Color;
+use clap::{Args, ValueEnum};
 
 use crate::{
     failure::{Exit, Failure},
@@ -17,7 +19,7 @@ use crate::{
         palette::{Tone, paint},
         table::{self, Field, Overflow},
     },
-    setup::{OutputFormat, Setup},
+    setup::{OutputFormat, Setup, lookup_failure},
 };
 
 /// List every agent: where it comes from, its model, its tools and its state.
@@ -25,20 +27,92 @@ use crate::{
 #[command(after_help = "Examples:
   attache list
   attache list --json | jq '.records[].name'
+  attache list reviewer planner        only these
+  attache list --scope project --invalid
   attache list --watch                 again whenever a file changes
   attache list -c subagents.discovery=manual --agents-dir ./agents
 
 An agent marked `overrides` took the place of another of the same name; `attache show NAME` says which.")]
 pub(crate) struct ListArgs {
+    /// Only these agents, in any spelling.
+    #[arg(value_name = "NAME", add = super::completions::agents())]
+    names: Vec<String>,
+    /// Only agents of this scope.
+    #[arg(long, value_enum, value_name = "SCOPE")]
+    scope: Option<ScopeFilter>,
+    /// Only agents of this dialect: attache, claude, codex, gemini and so on.
+    #[arg(long, value_name = "DIALECT")]
+    dialect: Option<String>,
+    /// Only agents with errors.
+    #[arg(long)]
+    invalid: bool,
+    /// Only agents that are not trusted.
+    #[arg(long)]
+    untrusted: bool,
     /// Print the list again whenever an agent file changes.
     #[arg(long)]
     watch: bool,
 }
 
+/// The scopes an agent can be of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ScopeFilter {
+    Builtin,
+    User,
+    Project,
+}
+
+impl ListArgs {
+    /// Leaves only the records that are asked for.
+    fn narrow(&self, inventory: &mut Inventory) -> Result<(), Failure> {
+        for name in &self.names {
+            if let Err(error @ LookupError::Unknown { .. }) = inventory.record(name) {
+                return Err(lookup_failure(&error));
+            }
+        }
+        if let Some(dialect) = &self.dialect {
+            check_dialect(dialect)?;
+        }
+        let key = |name: &str| AgentName::new(name).key();
+        let is_named = |record: &Record| {
+            self.names.is_empty()
+                || self
+                    .names
+                    .iter()
+                    .any(|name| *name == record.name || key(name) == key(&record.name))
+        };
+        let is_of_scope = |scope: ScopeFilter, record: &Record| match scope {
+            ScopeFilter::Builtin => record.scope == Scope::Builtin,
+            ScopeFilter::User => matches!(record.scope, Scope::User | Scope::Session),
+            ScopeFilter::Project => record.scope == Scope::Project,
+        };
+        inventory.records.retain(|record| {
+            is_named(record)
+                && self.scope.is_none_or(|scope| is_of_scope(scope, record))
+                && self
+                    .dialect
+                    .as_ref()
+                    .is_none_or(|wanted| record.dialect.to_string().eq_ignore_ascii_case(wanted))
+                && (!self.invalid || record.status == Status::Invalid)
+                && (!self.untrusted || record.trusted == Trust::Untrusted)
+        });
+        Ok(())
+    }
+}
+
+fn check_dialect(wanted: &str) -> Result<(), Failure> {
+    let known: Vec<String> = Dialect::ALL.iter().map(ToString::to_string).collect();
+    if known.iter().any(|known| known.eq_ignore_ascii_case(wanted)) {
+        return Ok(());
+    }
+    let failure = Failure::usage(format!("there is no dialect `{wanted}`"));
+    Err(failure.hint(format!("there are: {}", known.join(", "))))
+}
+
 pub(crate) fn run(args: &ListArgs, setup: &Setup) -> Result<Exit, Failure> {
     let mut discovery = setup.discovery()?;
     setup.tell_session_problems(&discovery);
-    print(&setup.take_stock(&mut discovery), setup)?;
+    show(args, &setup.take_stock(&mut discovery), setup)?;
     if !args.watch {
         return Ok(Exit::Success);
     }
@@ -48,9 +122,15 @@ pub(crate) fn run(args: &ListArgs, setup: &Setup) -> Result<Exit, Failure> {
     })?;
     loop {
         if watch.wait(Duration::from_hours(1), &places) {
-            print(&setup.take_stock(&mut discovery), setup)?;
+            show(args, &setup.take_stock(&mut discovery), setup)?;
         }
     }
+}
+
+fn show(args: &ListArgs, inventory: &Inventory, setup: &Setup) -> Result<(), Failure> {
+    let mut inventory = inventory.clone();
+    args.narrow(&mut inventory)?;
+    print(&inventory, setup)
 }
 
 fn print(inventory: &Inventory, setup: &Setup) -> Result<(), Failure> {
@@ -60,8 +140,8 @@ fn print(inventory: &Inventory, setup: &Setup) -> Result<(), Failure> {
     let rows = inventory.records.iter().map(row).collect();
     let headings = ["NAME", "SCOPE", "MODEL", "TOOLS", "STATE", "DESCRIPTION"];
     if !inventory.records.is_empty() {
-        // On a narrow terminal the name and the state stay readable longest.
-        let order = [(5, 16), (3, 10), (2, 12), (4, 20), (1, 8), (0, 16)];
+        // On a narrow terminal names and states stay whole, and descriptions wrap.
+        let order = [(3, 0), (1, 0), (5, 24), (2, 0), (4, 10), (0, 16)];
         let table = table::render(&headings, rows, Overflow::Cut { order: &order });
         print::out(&format!("{table}\n"))?;
     }
@@ -94,12 +174,12 @@ fn row(record: &Record) -> Vec<Field> {
     let description =
         record.definition.as_ref().and_then(|agent| agent.when_to_use.as_deref()).unwrap_or("–");
     let (state, color) = state(record);
-    let mut name = Field::new(&record.name).colored(Color::Cyan);
+    let mut name = Field::new(&record.name).toned(Tone::Name);
     let mut state = Field::new(state);
     if let Some(color) = color {
-        state = state.colored(color);
+        state = state.toned(color);
         if record.status == Status::Invalid {
-            name = name.colored(color);
+            name = name.toned(color);
         }
     }
     let scope = format!("{} · {}", record.scope.as_str(), record.dialect);
@@ -109,7 +189,7 @@ fn row(record: &Record) -> Vec<Field> {
         Field::new(model),
         Field::new(tools(record)),
         state,
-        Field::new(description).cut(60),
+        Field::new(description).cut(120),
     ]
 }
 
@@ -126,16 +206,16 @@ fn tools(record: &Record) -> String {
     text
 }
 
-fn state(record: &Record) -> (String, Option<Color>) {
+fn state(record: &Record) -> (String, Option<Tone>) {
     let (mut words, color) = match record.status {
-        Status::Invalid => (vec!["invalid".to_owned()], Some(Color::Red)),
-        Status::Disabled => (vec!["disabled".to_owned()], Some(Color::DarkGrey)),
+        Status::Invalid => (vec!["invalid".to_owned()], Some(Tone::Bad)),
+        Status::Disabled => (vec!["disabled".to_owned()], Some(Tone::Faint)),
         Status::Active => {
             let warned = record
                 .diagnostics
                 .iter()
                 .any(|diagnostic| diagnostic.severity == Severity::Warning);
-            (vec!["active".to_owned()], warned.then_some(Color::Yellow))
+            (vec!["active".to_owned()], warned.then_some(Tone::Warning))
         }
     };
     if !record.overrides.is_empty() {

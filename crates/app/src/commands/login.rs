@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use attache_kernel::path_text;
 use attache_runtime::credentials::{Credentials, KeyLookup, Origin, StoredKey};
 use clap::Args;
-use comfy_table::Color;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
 
@@ -46,7 +45,11 @@ const LONG_ENOUGH: usize = 12;
 A key is not taken from the command line: it would stay in the shell's history.")]
 pub(crate) struct LoginArgs {
     /// anthropic, openai, gemini, or an id of your `model_providers`.
-    #[arg(required_unless_present = "list", conflicts_with = "list")]
+    #[arg(
+        required_unless_present = "list",
+        conflicts_with = "list",
+        add = super::completions::providers()
+    )]
     provider: Option<String>,
     /// Read the key from standard input, which is the default off a terminal.
     #[arg(value_name = "-", conflicts_with = "list")]
@@ -203,10 +206,10 @@ impl<'a> Entry<'a> {
         };
         let mut shown = Field::new(state);
         if self.state != State::Used {
-            shown = shown.colored(Color::Yellow);
+            shown = shown.toned(Tone::Warning);
         }
         vec![
-            Field::new(self.provider).colored(Color::Cyan),
+            Field::new(self.provider).toned(Tone::Name),
             Field::new(self.shown_key()),
             shown,
             Field::new(self.origin.to_string()),

@@ -22,6 +22,7 @@ use crate::{
   attache login --list                       what is kept")]
 pub(crate) struct LogoutArgs {
     /// The provider.
+    #[arg(add = super::completions::providers())]
     provider: String,
 }
 

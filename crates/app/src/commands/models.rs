@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use attache_kernel::model::catalogue::{self, AS_OF, Home, KnownModel};
 use attache_runtime::model::wire::WireApi;
 use clap::Args;
-use comfy_table::Color;
 use serde::Serialize;
 
 use crate::{
@@ -31,6 +30,7 @@ A key goes into the variable that is named, or: attache login PROVIDER
 Prices are in US dollars per million tokens; `[model_prices]` of the settings goes before them.")]
 pub(crate) struct ModelsArgs {
     /// Only this provider and its models.
+    #[arg(add = super::completions::providers())]
     provider: Option<String>,
 }
 
@@ -45,7 +45,8 @@ struct Report<'a> {
 
 #[derive(Serialize)]
 struct Default<'a> {
-    model: &'a str,
+    /// None if a provider is chosen and no model of it is.
+    model: Option<&'a str>,
     provider: &'a str,
 }
 
@@ -98,7 +99,12 @@ pub(crate) fn run(args: &ModelsArgs, setup: &Setup) -> Result<Exit, Failure> {
         providers.push(offline());
     }
     let report = Report {
-        default: Default { model: &parent.model, provider: &parent.provider },
+        default: Default {
+            // A provider of the user's own has no model that everybody knows.
+            model: Some(parent.model.as_str())
+                .filter(|model| *model != parent.provider || parent.provider == "offline"),
+            provider: &parent.provider,
+        },
         providers,
         aliases: aliases(setup, &parent),
         models: models(setup).into_iter().filter(|model| shown(&model.provider)).collect(),
@@ -205,14 +211,20 @@ fn model_row(known: &KnownModel) -> ModelRow {
 
 fn print(report: &Report<'_>) -> Result<(), Failure> {
     let Default { model, provider } = report.default;
-    print::out(&format!("A run uses {model} on {provider}, unless its agent names another.\n\n"))?;
+    let default = match model {
+        Some(model) => format!("A run uses {model} on {provider}, unless its agent names another."),
+        None => format!(
+            "No model is named for the provider {provider}: set `model` in the settings, or use --model."
+        ),
+    };
+    print::out(&format!("{default}\n\n"))?;
     let rows = report.providers.iter().map(|row| {
         let key = match (&row.key_from, &row.missing_key) {
-            (_, Some(missing)) => Field::new(format!("needs {missing}")).colored(Color::Yellow),
-            (Some(from), None) => Field::new(format!("key from {from}")).colored(Color::Green),
-            (None, None) => Field::new("needs no key").colored(Color::Green),
+            (_, Some(missing)) => Field::new(format!("needs {missing}")).toned(Tone::Warning),
+            (Some(from), None) => Field::new(format!("key from {from}")).toned(Tone::Good),
+            (None, None) => Field::new("needs no key").toned(Tone::Good),
         };
-        let id = Field::new(&row.id).colored(Color::Cyan);
+        let id = Field::new(&row.id).toned(Tone::Name);
         let address = row.base_url.as_deref().or(row.name.as_deref()).unwrap_or("no base_url");
         vec![id, Field::new(row.wire_api), key, Field::new(address)]
     });
@@ -222,7 +234,7 @@ fn print(report: &Report<'_>) -> Result<(), Failure> {
     if !report.aliases.is_empty() {
         let rows = report.aliases.iter().map(|row| {
             let from = if row.builtin { "built in" } else { "settings" };
-            let alias = Field::new(&row.alias).colored(Color::Cyan);
+            let alias = Field::new(&row.alias).toned(Tone::Name);
             vec![alias, Field::new(&row.model), Field::new(from)]
         });
         let overflow = Overflow::Cut { order: &[(1, 16)] };
@@ -234,7 +246,7 @@ fn print(report: &Report<'_>) -> Result<(), Failure> {
         let tokens = |count: Option<u64>| count.map_or("–".to_owned(), thousands);
         let rows = report.models.iter().map(|row| {
             vec![
-                Field::new(&row.id).colored(Color::Cyan),
+                Field::new(&row.id).toned(Tone::Name),
                 Field::new(&row.provider),
                 Field::new(tokens(row.context_window)),
                 Field::new(tokens(row.max_output_tokens)),

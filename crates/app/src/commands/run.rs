@@ -35,9 +35,11 @@ use self::interrupts::{Interrupts, quit_on_second};
 use crate::{
     connection::{self, Asker, Connection},
     failure::{Exit, Failure},
+    no_effect,
     print::{
         self,
         palette::{Tone, paint},
+        printer::Printer,
         progress::{Progress, Shown},
         stream,
     },
@@ -64,7 +66,7 @@ pub(crate) struct RunArgs {
     /// The agent's name, in any spelling; not needed with --resume.
     #[arg(
         required_unless_present = "resume",
-        add = clap_complete::ArgValueCandidates::new(super::completions::agent_names)
+        add = super::completions::agents()
     )]
     agent: Option<String>,
     /// The task; `-` reads it from standard input, and after words adds that to them.
@@ -79,16 +81,16 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// The provider of that model.
-    #[arg(long, value_name = "PROVIDER")]
+    #[arg(long, value_name = "PROVIDER", add = super::completions::providers())]
     provider: Option<String>,
     /// Go on with an earlier run: its id, the beginning of it, or `last`.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = super::completions::runs())]
     resume: Option<String>,
-    /// At most so many turns.
+    /// Maximum number of turns.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
-    /// At most so many seconds.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Stop the run after this time: 90, 90s, 5m or 1h30m.
+    #[arg(long, value_name = "TIME", value_parser = crate::duration::seconds)]
     timeout: Option<u32>,
     /// What to do when a call needs approval; off a terminal it is denied.
     #[arg(long, value_enum, value_name = "HOW")]
@@ -125,7 +127,9 @@ enum RunFormat {
     StreamJson,
 }
 
-/// So long the end of a run waits for the disk.
+/// How long a run that was cut short waits for somebody to read its result.
+const READER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+/// How long the end of a run waits for the disk.
 const DISK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 
 pub(crate) fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
@@ -164,32 +168,64 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         plan.start.past = Past::Earlier(Box::new(earlier));
     }
     let handle = runtime.start(plan.start).await.map_err(|error| start_failure(&error))?;
+    let printer = Printer::start()?;
+    let (over, cut_short) = (CancellationToken::new(), CancellationToken::new());
     let events = handle.events(1);
     let shown = async {
         match format {
             RunFormat::StreamJson => {
-                stream::print(events).await;
+                stream::print(events, &printer).await;
                 Shown::Cut
             }
-            RunFormat::Text | RunFormat::Json if !setup.quiet => Progress::new().show(events).await,
+            RunFormat::Text | RunFormat::Json if !setup.quiet => {
+                Progress::new(&printer).show(events).await
+            }
             RunFormat::Text | RunFormat::Json => {
                 drop(events);
                 Shown::Cut
             }
         }
     };
-    let (result, shown) = tokio::select! {
-        both = async { tokio::join!(handle.result(), shown) } => both,
-        () = quit_on_second(interrupts, &handle) => return Ok(Exit::Interrupted),
+    let working = async {
+        let result = handle.result().await;
+        over.cancel();
+        if !result.as_ref().is_ok_and(|result| result.status == Status::Goal) {
+            cut_short.cancel();
+        }
+        result
     };
-    let result = result.map_err(|error| Failure::unsuccessful(error.to_string()))?;
-    let exit = report(&result, format, shown, handle.is_cancelled(), setup);
-    // The answer is out; what was written down gets a moment to reach the disk.
-    let in_time = tokio::time::timeout(DISK_PATIENCE, runtime.settled()).await.is_ok();
-    if !in_time && !setup.quiet {
-        print::aside("the disk is slow: the end of the transcript may not outlive a power cut");
+    let everything = async {
+        let (result, shown) = tokio::join!(working, shown);
+        let result = match result {
+            Ok(result) => result,
+            Err(error) => {
+                let failure = Failure::unsuccessful(error.to_string());
+                printer.aside(&failure.told(setup.format));
+                printer.finish().await?;
+                return Ok(failure.exit);
+            }
+        };
+        let exit = report(&result, format, shown, handle.is_cancelled(), setup, &printer).await?;
+        // The answer is out; what was written down gets a moment to reach the disk.
+        let in_time = tokio::time::timeout(DISK_PATIENCE, runtime.settled()).await.is_ok();
+        if !in_time && !setup.quiet {
+            printer
+                .aside("the disk is slow: the end of the transcript may not outlive a power cut");
+        }
+        printer.finish().await?;
+        Ok(exit)
+    };
+    let without_reader = async {
+        cut_short.cancelled().await;
+        tokio::time::sleep(READER_PATIENCE).await;
+    };
+    tokio::select! {
+        exit = everything => exit,
+        () = quit_on_second(interrupts, &handle, &over, &printer) => Ok(Exit::Interrupted),
+        () = without_reader => {
+            Ok(if handle.is_cancelled() { Exit::Interrupted } else { Exit::Unsuccessful })
+        }
     }
-    exit
 }
 
 /// What is to be run, and what it continues.
@@ -204,6 +240,11 @@ fn fresh(args: &RunArgs, setup: &Setup) -> Result<RunPlan, Failure> {
     setup.record(&inventory, name)?;
     let record = inventory.find(name).map_err(|error| lookup_failure(&error))?;
     let definition = definition_of(record)?;
+    if !setup.quiet {
+        for notice in no_effect::of_definition(definition) {
+            print::aside(&format!("{} {notice}", paint(Tone::Warning, "notice:")));
+        }
+    }
     let inputs = inputs::parse(&args.inputs, definition.input_config.as_ref())?;
     let may_be_empty = definition.prompt_config.query.is_some() || !inputs.is_empty();
     let task = read_task(&args.task, args, may_be_empty, setup)?;
@@ -372,41 +413,42 @@ fn patience(setup: &Setup) -> Patience {
     }
 }
 
-fn report(
+async fn report(
     result: &RunResult,
     format: RunFormat,
     shown: Shown,
     interrupted: bool,
     setup: &Setup,
+    printer: &Printer,
 ) -> Result<Exit, Failure> {
-    match format {
-        RunFormat::Json => print::json(result)?,
-        RunFormat::StreamJson => stream::result(result)?,
-        RunFormat::Text => {
-            if !result.result.trim().is_empty() {
-                print::markdown(&result.result)?;
-            }
-            // Whoever watched the progress has read it there.
-            if let Some(error) = result.error.as_ref().filter(|_| shown == Shown::Cut) {
-                print::aside(&format!("{} {error}", paint(Tone::Bad, "error:")));
-            }
-        }
+    let cannot = |error| Failure::unsuccessful("cannot print the result").because(&error);
+    let printed = match format {
+        RunFormat::Json => print::json_text(result).map_err(cannot)?,
+        RunFormat::StreamJson => stream::result(result).map_err(cannot)?,
+        RunFormat::Text if result.result.trim().is_empty() => String::new(),
+        RunFormat::Text => print::markdown(&result.result),
+    };
+    printer.result(printed).await;
+    // Whoever watched the progress has read it there.
+    let error = result.error.as_ref().filter(|_| shown == Shown::Cut);
+    if let Some(error) = error.filter(|_| format == RunFormat::Text) {
+        printer.aside(&format!("{} {error}", paint(Tone::Bad, "error:")));
     }
     if format == RunFormat::Text
         && result.partial
         && !setup.quiet
         && !result.result.trim().is_empty()
     {
-        print::aside("what was printed is partial: the run was cut off");
+        printer.aside("what was printed is partial: the run was cut off");
     }
     if !setup.quiet && is_uncounted(result) {
-        print::aside(&format!(
+        printer.aside(&format!(
             "notice: {} counted no tokens: what was used is not known, and limits held by an estimate",
             result.model.provider
         ));
     }
     if result.status != Status::Goal && !setup.quiet {
-        print::aside(&format!("resume with: attache run --resume {}", result.agent_id));
+        printer.aside(&format!("resume with: attache run --resume {}", result.agent_id));
     }
     Ok(match result.status {
         Status::Goal => Exit::Success,

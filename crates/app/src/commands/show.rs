@@ -10,8 +10,11 @@ use clap::{Args, ValueEnum};
 
 use crate::{
     failure::{Exit, Failure},
+    no_effect,
     print::{
         self, diagnostics, harmless,
+        number::count,
+        pager,
         palette::{Tone, paint},
     },
     setup::{OutputFormat, Setup, unheeded},
@@ -28,7 +31,7 @@ Tools: read_file, list_dir, glob_files, grep_files, write_file, edit_file, apply
 web_fetch, web_search, view_image, and mcp__SERVER__TOOL; the names of other hosts are understood.")]
 pub(crate) struct ShowArgs {
     /// The agent's name, in any spelling.
-    #[arg(add = clap_complete::ArgValueCandidates::new(super::completions::agent_names))]
+    #[arg(add = super::completions::agents())]
     agent: String,
     /// Print the definition in this form instead of a page.
     #[arg(long = "as", value_enum, value_name = "FORM")]
@@ -49,11 +52,11 @@ pub(crate) fn run(args: &ShowArgs, setup: &Setup) -> Result<Exit, Failure> {
     let record = setup.record(&inventory, &args.agent)?;
     match (args.form, setup.format) {
         (Some(Form::Md), _) => {
-            print::out(&to_markdown(definition(record)?, &setup.rules().run_defaults))?;
+            print::exact(&to_markdown(definition(record)?, &setup.rules().run_defaults))?;
         }
         (Some(Form::Json), _) => print::json(definition(record)?)?,
         (None, OutputFormat::Json) => print::json(record)?,
-        (None, OutputFormat::Text) => print::out(&page(record, setup))?,
+        (None, OutputFormat::Text) => pager::page(&page(record, setup), &setup.environment)?,
     }
     Ok(Exit::Success)
 }
@@ -74,6 +77,7 @@ fn page(record: &Record, setup: &Setup) -> String {
     {
         page.line(&harmless(description));
     }
+    page.problems(record, setup);
     page.line("");
     let source = record.source_path.as_ref().map_or_else(
         || "part of the program or of this session".to_owned(),
@@ -114,7 +118,6 @@ fn page(record: &Record, setup: &Setup) -> String {
     if let Some(agent) = &record.definition {
         definition_fields(&mut page, agent);
     }
-    page.problems(record, setup);
     page.text
 }
 
@@ -130,6 +133,9 @@ fn or_none(text: &str) -> String {
 }
 
 fn definition_fields(page: &mut Page, agent: &Definition) {
+    for notice in no_effect::of_definition(agent) {
+        page.field("notice", &paint(Tone::Warning, &notice));
+    }
     if let ToolAccess::List(entries) = &agent.tools {
         page.field("tools as written", &or_none(&harmless(&entries.join(", "))));
     }
@@ -140,8 +146,10 @@ fn definition_fields(page: &mut Page, agent: &Definition) {
     page.field(
         "limits",
         &format!(
-            "{} turns, {} s, {} s grace",
-            run.max_turns, run.max_time_seconds, run.grace_period_seconds
+            "{}, {} s, {} s grace",
+            count(u64::from(run.max_turns), "turn"),
+            run.max_time_seconds,
+            run.grace_period_seconds
         ),
     );
     if !agent.keywords.is_empty() {

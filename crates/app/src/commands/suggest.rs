@@ -6,12 +6,12 @@ use attache_kernel::agent::{
     suggest::{Suggestion, suggest},
 };
 use clap::Args;
-use comfy_table::Color;
 
 use crate::{
     failure::{Exit, Failure},
     print::{
         self,
+        palette::Tone,
         table::{self, Field, Overflow},
     },
     setup::{OutputFormat, Setup},
@@ -67,7 +67,7 @@ fn row(suggestion: &Suggestion, active: &[&Definition]) -> Vec<Field> {
         .and_then(|agent| agent.when_to_use.as_deref())
         .unwrap_or_default();
     vec![
-        Field::new(&suggestion.name).colored(Color::Cyan),
+        Field::new(&suggestion.name).toned(Tone::Name),
         Field::new(format!("{:.2}", suggestion.score)),
         Field::new(suggestion.matched.join(", ")),
         Field::new(description).cut(60),

@@ -36,7 +36,7 @@ use crate::{
   attache trust reviewer --yes         off a terminal")]
 pub(crate) struct TrustArgs {
     /// The agents to trust.
-    #[arg(add = clap_complete::ArgValueCandidates::new(super::completions::agent_names))]
+    #[arg(add = super::completions::agents())]
     names: Vec<String>,
     /// Every agent there is.
     #[arg(long)]

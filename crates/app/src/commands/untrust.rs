@@ -23,7 +23,7 @@ use crate::{
   attache untrust --project")]
 pub(crate) struct UntrustArgs {
     /// The agents to trust no longer.
-    #[arg(add = clap_complete::ArgValueCandidates::new(super::completions::agent_names))]
+    #[arg(add = super::completions::agents())]
     names: Vec<String>,
     /// Everything that was ever trusted.
     #[arg(long)]

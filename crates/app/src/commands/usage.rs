@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use attache_kernel::path_text;
 use attache_runtime::store::StoreError;
 use clap::{Args, ValueEnum};
-use comfy_table::Color;
 use serde::Serialize;
 
 use self::{
@@ -176,7 +175,7 @@ fn line(by: &[By], row: &Row) -> Vec<Field> {
         .iter()
         .map(|by| match by {
             By::Day => Field::new(row.day.as_deref().unwrap_or_default()),
-            By::Agent => Field::new(row.agent.as_deref().unwrap_or_default()).colored(Color::Cyan),
+            By::Agent => Field::new(row.agent.as_deref().unwrap_or_default()).toned(Tone::Name),
             By::Model => Field::new(row.model_and_provider().unwrap_or_default()),
         })
         .collect();

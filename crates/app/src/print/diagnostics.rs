@@ -93,9 +93,10 @@ mod tests {
     use attache_kernel::agent::definition::{Code, Position};
 
     use super::*;
+    use crate::print::palette::unpainted;
 
     fn plain(diagnostic: &Diagnostic, text: &str) -> String {
-        anstream::adapter::strip_str(&render(diagnostic, Path::new("a.md"), Some(text))).to_string()
+        unpainted(&render(diagnostic, Path::new("a.md"), Some(text)))
     }
 
     #[test]

@@ -3,10 +3,12 @@
 //! The terminal is as it was when the question is over, however it ends: an interrupt is read as a key,
 //! since a signal would leave the terminal dumb.
 
-use std::io::{self, BufRead, Write as _};
+use std::io::{self, BufRead};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use secrecy::SecretString;
+
+use super::Stream;
 
 /// Longer than anything that is typed or pasted.
 const LONGEST: usize = 64 * 1024;
@@ -30,11 +32,10 @@ pub(crate) enum Answer {
 pub(crate) fn ask(question: &str) -> io::Result<Answer> {
     let silence = Silence::begin()?;
     // Only now: whatever is typed in answer is not shown.
-    let mut stderr = anstream::stderr();
-    stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush())?;
+    Stream::Err.write(Stream::Err.shown(question).as_bytes())?;
     let answer = read(io::stdin().lock());
     drop(silence);
-    stderr.write_all(b"\n")?;
+    Stream::Err.write(b"\n")?;
     answer
 }
 

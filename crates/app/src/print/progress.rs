@@ -1,24 +1,37 @@
-//! Progress on stderr: one live line an agent on a terminal, plain lines elsewhere.
+//! Progress on stderr: on a terminal a live line for each agent, above it the model's text and a line for
+//! each finished call; plain lines elsewhere. The last line says how the run ended and what it cost.
 
-use std::{collections::BTreeMap, io::IsTerminal as _, time::Duration};
+mod call;
 
-use anstream::{AutoStream, ColorChoice, adapter::strip_str};
+use std::{collections::BTreeMap, time::Instant};
+
 use attache_kernel::run::event::activity::{EventType, SubagentActivityEvent};
 use attache_runtime::events::Events;
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::Value;
 
+use self::call::described;
 use super::{
-    aside,
+    live::{Change, LiveLine},
+    number::{count, grouped, money, time},
     palette::{Tone, paint},
+    printer::Printer,
     table::clip,
 };
 
+/// How much of a reason or an error is shown on its line.
+const LINE: usize = 160;
+
 /// What is shown of the runs under way.
-pub(crate) struct Progress {
-    live: Option<MultiProgress>,
-    lines: BTreeMap<String, ProgressBar>,
-    turns: BTreeMap<String, String>,
+pub(crate) struct Progress<'a> {
+    printer: &'a Printer,
+    runs: BTreeMap<String, RunUnderWay>,
+}
+
+/// A run under way, as far as it is needed to show it.
+struct RunUnderWay {
+    line: LiveLine,
+    /// The calls under way: id and description.
+    calls: Vec<(String, String)>,
 }
 
 /// How much of a run was shown while it went on.
@@ -30,11 +43,10 @@ pub(crate) enum Shown {
     Cut,
 }
 
-impl Progress {
+impl<'a> Progress<'a> {
     /// Live on a terminal, plain elsewhere.
-    pub(crate) fn new() -> Self {
-        let live = std::io::stderr().is_terminal().then(MultiProgress::new);
-        Self { live, lines: BTreeMap::new(), turns: BTreeMap::new() }
+    pub(crate) fn new(printer: &'a Printer) -> Self {
+        Self { printer, runs: BTreeMap::new() }
     }
 
     /// Shows everything until the last event.
@@ -48,118 +60,204 @@ impl Progress {
                 shown = Shown::ToTheEnd;
             }
         }
-        for line in self.lines.values() {
-            line.finish_and_clear();
-        }
         shown
     }
 
     fn take(&mut self, event: &SubagentActivityEvent) {
-        let agent = event.agent_type.as_str();
-        let id = event.agent_id.to_string();
-        let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
         match event.event_type {
-            EventType::Started => {
-                let what = text("description");
-                self.say(&format!("{} Starting: {}", tag(agent, Tone::Name), clip(what, 80)));
-                for (reason, tools) in withheld(event) {
-                    let tools = tools.join(", ");
-                    let line = format!("{} withheld: {tools}: {reason}", tag(agent, Tone::Warning));
-                    self.say(&line);
-                }
+            EventType::Started => self.started(event),
+            EventType::Queued => self.doing(event, "queued"),
+            EventType::TurnStart => self.turn(event),
+            EventType::TextChunk => {
+                let id = event.agent_id.to_string();
+                self.printer.show(Change::Text { id, piece: text(event, "text").to_owned() });
             }
-            EventType::Queued => self.update(&id, agent, "queued"),
-            EventType::TurnStart => {
-                let turn = turn_of(event);
-                self.turns.insert(id.clone(), turn.clone());
-                self.update(&id, agent, &turn);
-            }
-            EventType::ToolCallStart => {
-                let call = call_of(event);
-                let turn = self.turns.get(&id).cloned().unwrap_or_default();
-                if self.live.is_some() {
-                    self.update(&id, agent, &format!("{turn} → {call}"));
-                } else {
-                    self.say(&format!("{} → {call}", tag(agent, Tone::Name)));
-                }
-            }
+            EventType::ToolCallStart => self.call_started(event),
+            EventType::ToolCallEnd => self.call_ended(event),
+            EventType::ApprovalRequested => self.doing(event, "waits for approval"),
+            EventType::ApprovalResolved => self.doing(event, ""),
             EventType::Retry => {
-                let why = text("reason");
-                self.say(&format!("{} retrying: {}", tag(agent, Tone::Warning), clip(why, 100)));
+                let (attempt, tries) = (number(event, "attempt"), number(event, "max_retries") + 1);
+                let wait = time(number(event, "delay_ms"));
+                let reason = clip(text(event, "reason"), LINE);
+                self.say(
+                    event,
+                    Tone::Warning,
+                    &format!("retrying, attempt {attempt} of {tries} in {wait}: {reason}"),
+                );
+                self.doing(event, &format!("retrying, attempt {attempt} of {tries}"));
             }
             EventType::Compacted => {
-                let what = match text("kind") {
-                    "summarised" => "the conversation was summed up to make room",
-                    "dropped" => "old turns were dropped to make room",
-                    _ => "old results were cut to make room",
+                let what = match text(event, "kind") {
+                    "summarised" => "the conversation was summarised to free context",
+                    "dropped" => "old turns were removed to free context",
+                    _ => "old tool results were shortened to free context",
                 };
-                self.say(&format!("{} {what}", tag(agent, Tone::Warning)));
+                self.say(event, Tone::Warning, what);
             }
             EventType::GracePeriodStart => {
-                let reason = text("reason");
-                self.say(&format!(
-                    "{} {reason} - attempting recovery...",
-                    tag(agent, Tone::Warning)
-                ));
+                let reason = text(event, "reason");
+                let seconds = number(event, "grace_seconds");
+                let what = format!("{reason}: {seconds} s of grace to hand in a result");
+                self.say(event, Tone::Warning, &what);
             }
-            EventType::Completed => {
-                self.clear(&id);
-                let seconds =
-                    event.data.get("duration_seconds").and_then(Value::as_f64).unwrap_or_default();
-                let turns =
-                    event.data.get("turns_used").and_then(Value::as_u64).unwrap_or_default();
-                self.say(&format!(
-                    "{} Completed in {seconds:.1}s ({turns} turns)",
-                    tag(agent, Tone::Good)
-                ));
-            }
-            EventType::Error => {
-                self.clear(&id);
-                self.say(&format!("{} Error: {}", tag(agent, Tone::Bad), text("error")));
-            }
-            EventType::TurnComplete
-            | EventType::TextChunk
-            | EventType::ThoughtChunk
-            | EventType::ToolCallEnd
-            | EventType::ApprovalRequested
-            | EventType::ApprovalResolved
-            | EventType::GracePeriodEnd => {}
+            EventType::Completed | EventType::Error => self.ended(event),
+            EventType::TurnComplete | EventType::ThoughtChunk | EventType::GracePeriodEnd => {}
         }
     }
 
-    /// A line that stays.
-    fn say(&self, line: &str) {
-        match &self.live {
-            Some(live) => live.suspend(|| aside(line)),
-            None => aside(line),
+    fn started(&mut self, event: &SubagentActivityEvent) {
+        let task = clip(text(event, "description"), 80);
+        let what =
+            if task.is_empty() { "Starting".to_owned() } else { format!("Starting: {task}") };
+        self.say(event, Tone::Name, &what);
+        for (reason, tools) in withheld(event) {
+            self.say(event, Tone::Warning, &format!("withheld: {}: {reason}", tools.join(", ")));
         }
+        self.doing(event, "");
     }
 
-    /// The live line of an agent; elsewhere a line of its own.
-    fn update(&mut self, id: &str, agent: &str, text: &str) {
-        let Some(live) = &self.live else {
-            aside(&format!("{} {text}", tag(agent, Tone::Name)));
-            return;
+    fn turn(&mut self, event: &SubagentActivityEvent) {
+        let progress = |key: &str| {
+            let progress = event.data.get("progress").and_then(|progress| progress.get(key));
+            progress.and_then(Value::as_u64).unwrap_or_default()
         };
-        let line = self.lines.entry(id.to_owned()).or_insert_with(|| {
-            let bar = live.add(ProgressBar::new_spinner());
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
-                bar.set_style(style);
-            }
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        });
-        let message = format!("{} {text}", tag(agent, Tone::Name));
-        // The live line does not go through the printer, which takes colours off where they do not belong.
-        let plain = AutoStream::choice(&std::io::stderr()) == ColorChoice::Never;
-        line.set_message(if plain { strip_str(&message).to_string() } else { message });
+        let grace = event.data.get("grace").and_then(Value::as_bool).unwrap_or_default();
+        let turn = if grace {
+            "Grace turn".to_owned()
+        } else {
+            format!("Turn {}/{}", number(event, "turn"), progress("max_turns"))
+        };
+        let (elapsed, most) = (progress("elapsed_seconds"), progress("max_seconds"));
+        if !self.printer.is_live() {
+            self.say(event, Tone::Name, &format!("{turn} ({elapsed}s/{most}s)"));
+        }
+        let run = self.run(event);
+        run.line.turn = turn;
+        (run.line.elapsed_seconds, run.line.max_seconds) = (elapsed, most);
+        run.line.as_of = Instant::now();
+        run.calls.clear();
+        self.doing(event, "");
     }
 
-    fn clear(&mut self, id: &str) {
-        if let Some(line) = self.lines.remove(id) {
-            line.finish_and_clear();
+    fn call_started(&mut self, event: &SubagentActivityEvent) {
+        let call = described(event);
+        if !self.printer.is_live() {
+            self.say(event, Tone::Name, &format!("→ {call}"));
+        }
+        self.run(event).calls.push((text(event, "call_id").to_owned(), call));
+        self.in_hand(event);
+    }
+
+    /// A finished call stays as a line; in plain lines only one that went wrong does.
+    fn call_ended(&mut self, event: &SubagentActivityEvent) {
+        let (id, tool) = (text(event, "call_id"), text(event, "tool_name"));
+        let flag = |key: &str| event.data.get(key).and_then(Value::as_bool).unwrap_or_default();
+        let (success, executed) = (flag("success"), flag("executed"));
+        let calls = &mut self.run(event).calls;
+        let call = calls.iter().position(|(known, _)| known == id).map(|at| calls.remove(at).1);
+        let call = call.unwrap_or_else(|| tool.to_owned());
+        let took = time(number(event, "duration_ms"));
+        let problem = clip(text(event, "error"), LINE);
+        if !success {
+            let how = if executed { format!("failed after {took}") } else { "refused".to_owned() };
+            let mark = paint(Tone::Bad, "✗");
+            self.stay(event, Tone::Bad, &format!("{mark} {call}  {how}: {problem}"));
+        } else if self.printer.is_live() && executed {
+            let (mark, took) = (paint(Tone::Good, "✓"), paint(Tone::Faint, &took));
+            self.stay(event, Tone::Good, &format!("{mark} {call}  {took}"));
+        }
+        self.in_hand(event);
+    }
+
+    fn ended(&mut self, event: &SubagentActivityEvent) {
+        let id = event.agent_id.to_string();
+        self.printer.show(Change::Done { id: id.clone() });
+        self.runs.remove(&id);
+        let float = |key: &str| event.data.get(key).and_then(Value::as_f64);
+        let took = format!("{:.1}s", float("duration_seconds").unwrap_or_default());
+        let status = text(event, "status");
+        let cost = float("cost_usd").map_or("cost unknown".to_owned(), money);
+        let totals = format!(
+            "{status}, {}, {}, {cost}, {id}",
+            count(number(event, "turns_used"), "turn"),
+            count(number(event, "total_tokens"), "token"),
+        );
+        if event.event_type == EventType::Completed {
+            let saved = match text(event, "recovered_from") {
+                "" => String::new(),
+                from => format!(", recovered from {from}"),
+            };
+            let tone = if saved.is_empty() { Tone::Good } else { Tone::Warning };
+            self.say(event, tone, &format!("Completed in {took}{saved} ({totals})"));
+        } else {
+            let error = text(event, "error");
+            if !error.is_empty() {
+                self.say(event, Tone::Bad, &format!("Error: {error}"));
+            }
+            self.say(event, Tone::Bad, &format!("Ended after {took} ({totals})"));
         }
     }
+
+    fn run(&mut self, event: &SubagentActivityEvent) -> &mut RunUnderWay {
+        self.runs.entry(event.agent_id.to_string()).or_insert_with(|| RunUnderWay {
+            line: LiveLine {
+                agent: event.agent_type.as_str().to_owned(),
+                turn: String::new(),
+                elapsed_seconds: 0,
+                as_of: Instant::now(),
+                max_seconds: number(event, "max_seconds"),
+                doing: String::new(),
+            },
+            calls: Vec::new(),
+        })
+    }
+
+    /// Shows the calls under way.
+    fn in_hand(&mut self, event: &SubagentActivityEvent) {
+        let calls = &self.run(event).calls;
+        let doing = match calls.as_slice() {
+            [] => String::new(),
+            [(_, call)] => call.clone(),
+            [(_, first), more @ ..] => format!("{first} +{}", grouped(more.len() as u64)),
+        };
+        self.doing(event, &doing);
+    }
+
+    /// What the live line of an agent says; nothing elsewhere.
+    fn doing(&mut self, event: &SubagentActivityEvent, what: &str) {
+        let live = self.printer.is_live();
+        let run = self.run(event);
+        what.clone_into(&mut run.line.doing);
+        let line = run.line.clone();
+        if live {
+            self.printer.show(Change::Doing { id: event.agent_id.to_string(), line });
+        } else if event.event_type == EventType::Queued {
+            self.say(event, Tone::Name, what);
+        }
+    }
+
+    /// A line that stays, with the agent's name in front.
+    fn say(&self, event: &SubagentActivityEvent, tone: Tone, what: &str) {
+        self.printer.aside(&format!("[{}] {what}", paint(tone, event.agent_type.as_str())));
+    }
+
+    /// A line about a call: indented on a terminal, where the agent's name is in the live line.
+    fn stay(&self, event: &SubagentActivityEvent, tone: Tone, what: &str) {
+        if self.printer.is_live() {
+            self.printer.aside(&format!("  {what}"));
+        } else {
+            self.say(event, tone, what);
+        }
+    }
+}
+
+fn text<'a>(event: &'a SubagentActivityEvent, key: &str) -> &'a str {
+    event.data.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn number(event: &SubagentActivityEvent, key: &str) -> u64 {
+    event.data.get(key).and_then(Value::as_u64).unwrap_or_default()
 }
 
 /// The tools a run did not get, by reason, in the order of the reasons.
@@ -175,42 +273,4 @@ fn withheld(event: &SubagentActivityEvent) -> Vec<(&str, Vec<&str>)> {
         }
     }
     by_reason
-}
-
-fn tag(agent: &str, tone: Tone) -> String {
-    format!("[{}]", paint(tone, agent))
-}
-
-/// `Turn 3/30 (2s/120s)`.
-fn turn_of(event: &SubagentActivityEvent) -> String {
-    let number = |key: &str| {
-        event
-            .data
-            .get("progress")
-            .and_then(|progress| progress.get(key))
-            .and_then(Value::as_u64)
-            .unwrap_or_default()
-    };
-    let turn = event.data.get("turn").and_then(Value::as_u64).unwrap_or_default();
-    format!(
-        "Turn {turn}/{} ({}s/{}s)",
-        number("max_turns"),
-        number("elapsed_seconds"),
-        number("max_seconds")
-    )
-}
-
-/// `grep_files "ToolFilter"`: the tool and what matters of its arguments.
-fn call_of(event: &SubagentActivityEvent) -> String {
-    let tool = event.data.get("tool_name").and_then(Value::as_str).unwrap_or("tool");
-    let arguments = event.data.get("arguments").and_then(Value::as_object);
-    let main = arguments.and_then(|arguments| {
-        ["pattern", "path", "command", "url", "query", "prompt", "task"]
-            .iter()
-            .find_map(|key| arguments.get(*key).and_then(Value::as_str))
-    });
-    match main {
-        Some(main) => format!("{tool} \"{}\"", clip(main, 60)),
-        None => tool.to_owned(),
-    }
 }

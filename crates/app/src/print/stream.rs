@@ -1,40 +1,39 @@
 //! `stream-json`: one event a line as it happens, the result last.
+//!
+//! Events wait here for a reader that is slow; the run does not.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use attache_kernel::run::outcome::RunResult;
 use attache_runtime::events::Events;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::settle;
-use crate::failure::Failure;
+use super::{Reader, harmless, printer::Printer};
 
 /// Prints every event until the last.
-pub(crate) async fn print(mut events: Events) {
+pub(crate) async fn print(mut events: Events, printer: &Printer) {
     while let Some(event) = events.next().await {
-        let written = event.activity().map_or(Ok(()), |activity| line("event", &activity));
-        if written.is_err() {
+        let Some(activity) = event.activity() else { continue };
+        let Ok(line) = line("event", &activity) else { continue };
+        if printer.result(line).await == Reader::Gone {
             // Nobody reads any more; the run itself goes on.
             return;
         }
     }
 }
 
-/// Prints the result, the last line.
-pub(crate) fn result(result: &RunResult) -> Result<(), Failure> {
-    settle(line("result", result))
+/// The result, the last line.
+pub(crate) fn result(result: &RunResult) -> io::Result<String> {
+    line("result", result)
 }
 
 /// The type first, the fields beside it.
-fn line(kind: &str, value: &impl Serialize) -> io::Result<()> {
+fn line(kind: &str, value: &impl Serialize) -> io::Result<String> {
     let mut object = json!({ "type": kind });
     if let (Value::Object(all), Value::Object(fields)) = (&mut object, serde_json::to_value(value)?)
     {
         all.extend(fields);
     }
-    let mut stdout = io::stdout().lock();
-    serde_json::to_writer(&mut stdout, &object)?;
-    stdout.write_all(b"\n")?;
-    stdout.flush()
+    Ok(format!("{}\n", harmless(&serde_json::to_string(&object)?)))
 }

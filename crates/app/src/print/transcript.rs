@@ -20,6 +20,7 @@ use super::{
     number::{count, grouped, size, time},
     palette::{Tone, paint},
     table::clip,
+    visible::visible,
 };
 
 /// How much of an answer, or of a call's arguments, is shown on its line.
@@ -459,15 +460,7 @@ fn moment(ts: &str) -> String {
     }
 }
 
-/// A text that cannot steer a terminal: no control characters, and none that turn text around.
-pub(crate) fn safe(text: &str) -> String {
-    text.chars()
-        .filter(|letter| *letter != '\r')
-        .map(|letter| match letter {
-            '\n' | '\t' => letter,
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-            other if other.is_control() => '\u{fffd}',
-            other => other,
-        })
-        .collect()
+/// Somebody else's text, made visible.
+fn safe(text: &str) -> String {
+    visible(text).into_owned()
 }

@@ -40,6 +40,12 @@ pub(crate) enum SettingsError {
     /// A `-c` that is not `KEY=VALUE`.
     #[error("-c {text}: {problem}")]
     MalformedOverride { text: String, problem: &'static str },
+    /// A key that is not one.
+    #[error("`{key}` is not a key: {problem}")]
+    MalformedKey { key: String, problem: &'static str },
+    /// The settings file cannot be changed.
+    #[error("cannot change {path}: {problem}", path = path.display())]
+    Unwritable { path: PathBuf, problem: String },
     /// The profile that was chosen is nowhere described.
     #[error("{}there is no profile `{name}`", at(origin))]
     UnknownProfile { name: String, known: Vec<String>, nearest: Option<String>, origin: Origin },
@@ -72,6 +78,8 @@ impl SettingsError {
             Self::UnknownProfile { known, nearest, .. } => {
                 Some(profiles(known, nearest.as_deref()))
             }
+            Self::MalformedKey { .. } => Some("`attache config` lists every setting".into()),
+            Self::Unwritable { .. } => Some("`attache config edit` opens the file".into()),
             Self::Unset { .. } => None,
         }
     }

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use attache_testkit::project::TestProject;
+
 use crate::project;
 
 #[test]
@@ -29,14 +31,42 @@ fn bash_takes_the_script() {
 fn agent_names_are_completed() {
     let project = project();
     project.agent("reviewer", "description: Reviews");
-    let output = project
-        .command(&["--", "attache", "show", "rev"])
-        .env("COMPLETE", "bash")
-        .env("_CLAP_COMPLETE_INDEX", "2")
-        .env("_CLAP_COMPLETE_COMP_TYPE", "9")
-        .env("_CLAP_COMPLETE_SPACE", "true")
-        .env("_CLAP_IFS", "\n")
+    project.file(".claude/agents/two.md", "---\nname: Two Words\ndescription: d\n---\nx\n");
+    project.file(".claude/agents/team.md", "---\nname: team:Lead\ndescription: d\n---\nx\n");
+    for (line, expected) in [
+        ("attache show rev", "reviewer"),
+        ("attache show REV", "reviewer"),
+        ("attache show tw", r"Two\ Words"),
+        (r"attache show Two\ w", r"Two\ Words"),
+        ("attache show 'two w", "Two Words"),
+        ("attache run team:l", "Lead"),
+        ("attache login anth", "anthropic"),
+        ("attache models OFF", "offline"),
+        ("attache list -c subagents.auto", "subagents.auto_route="),
+        ("attache list -c durability=m", "machine"),
+        ("attache config set retention", "retention_days"),
+    ] {
+        assert_eq!(completed_by_bash(&project, line), expected, "{line}");
+    }
+}
+
+/// What bash would show for a line: the script itself, run by a real bash.
+fn completed_by_bash(project: &TestProject, line: &str) -> String {
+    let script = project.file("complete.bash", project.run(&["completions", "bash"]).stdout);
+    let program = project.command(&[]).get_program().to_owned();
+    let folder = std::path::Path::new(&program).parent().unwrap().display().to_string();
+    let asked = format!(
+        "source {}; COMP_LINE=$LINE COMP_POINT=${{#LINE}} COMP_WORDBREAKS=$' \\t\\n\"\\'><=;|&(:'; _attache; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        script.display()
+    );
+    let output = Command::new("bash")
+        .args(["-c", &asked])
+        .current_dir(project.root())
+        .env_clear()
+        .env("HOME", project.home())
+        .env("PATH", format!("{folder}:/usr/bin:/bin"))
+        .env("LINE", line)
         .output()
         .unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "reviewer", "{output:?}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }

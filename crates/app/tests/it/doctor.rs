@@ -29,6 +29,32 @@ fn a_home_that_is_no_folder_is_named() {
     let file = project.file("~/occupied", "x");
     let project = project.with_env("ATTACHE_HOME", file.to_str().unwrap());
     let ran = project.run(&["doctor"]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("is no folder") && ran.stderr.contains("ATTACHE_HOME"));
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("is no folder") && ran.stdout.contains("ATTACHE_HOME"));
+}
+
+#[test]
+fn broken_settings_are_a_failed_check_and_the_others_go_on() {
+    let project = project();
+    project.file("~/.attache/config.toml", "model = \"x\"\n[subagents]\nmax_depth = \"deep\"\n");
+    let ran = project.run(&["doctor", "--json"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let checks = report["checks"].as_array().unwrap();
+    assert_eq!((&checks[0]["name"], &checks[0]["level"]), (&"settings".into(), &"error".into()));
+    assert!(checks[0]["detail"].as_str().unwrap().contains("config.toml:3:"), "{report}");
+    assert_eq!(checks.last().unwrap()["name"], "git");
+}
+
+#[test]
+fn a_provider_without_a_model_is_told_by_doctor_models_and_run_alike() {
+    let project = project();
+    let settings =
+        "model_provider = \"lab\"\n[model_providers.lab]\nbase_url = \"http://127.0.0.1:9/v1\"\n";
+    project.file("~/.attache/config.toml", settings);
+    let told = "o model is named for the provider";
+    assert!(project.run(&["doctor"]).stdout.contains(told));
+    assert!(project.run(&["models"]).stdout.contains(told));
+    assert_eq!(project.json(&["models", "--json"])["default"]["model"], serde_json::Value::Null);
+    assert!(project.run(&["run", "Explore", "x"]).stderr.contains(told));
 }

@@ -94,7 +94,7 @@ fn what_models_and_tools_write_cannot_steer_the_terminal() {
     let hostile = "\\u001b[2J\\u001b]0;title\\u0007I look\\u202e for it.";
     write(&project, ID, &GOLDEN.replace("I look for it.", hostile));
     let shown = project.run(&["transcript", ID, "--full"]).stdout;
-    assert!(shown.contains("I look\u{fffd} for it."), "{shown}");
+    assert!(shown.contains("I look\\u202e for it."), "{shown}");
     assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']));
 }
 

@@ -2,8 +2,9 @@
 
 use attache_runtime::tasks::RunHandle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
-use crate::print;
+use crate::print::printer::Printer;
 
 /// Somebody stops the program: at the keyboard, or another program. From the moment there is one of
 /// these, no signal ends the program by itself.
@@ -34,14 +35,20 @@ impl Interrupts {
     }
 }
 
-/// The first interrupt stops the run cleanly; this returns at the second.
-pub(super) async fn quit_on_second(mut interrupts: Interrupts, run: &RunHandle) {
+/// The first interrupt stops the run cleanly; this returns at the second, or at the first once the run is
+/// `over`.
+pub(super) async fn quit_on_second(
+    mut interrupts: Interrupts,
+    run: &RunHandle,
+    over: &CancellationToken,
+    printer: &Printer,
+) {
     loop {
         interrupts.next().await;
-        if run.is_cancelled() {
+        if run.is_cancelled() || over.is_cancelled() {
             return;
         }
-        print::aside("stopping; once more to quit at once");
+        printer.aside("stopping; once more to quit at once");
         run.cancel();
     }
 }

@@ -2,13 +2,16 @@
 
 use std::{
     fs,
-    io::{self, IsTerminal as _, Read as _},
+    io::{self, IsTerminal as _, Read},
     path::Path,
 };
 
 use rustix::fs::FileType;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, print::number::size};
+
+/// The largest task: more than any model's context window holds.
+const MOST: u64 = 4 << 20;
 
 /// The task, wherever it stands. `may_be_empty` where the agent can begin without one.
 pub(super) fn read(
@@ -36,9 +39,13 @@ pub(super) fn read(
                 .hint("leave one of them out"));
         }
         _ if from_input => input()?,
-        (_, Some(file)) => fs::read_to_string(file).map_err(|error| {
-            Failure::usage(format!("cannot read the task from {}", file.display())).because(&error)
-        })?,
+        (_, Some(file)) => {
+            let opened = fs::File::open(file).map_err(|error| {
+                Failure::usage(format!("cannot read the task from {}", file.display()))
+                    .because(&error)
+            })?;
+            task_text(opened, &file.display().to_string())?
+        }
         ("", None) if may_be_empty && !something_waits() => String::new(),
         ("", None) if may_be_empty => input()?,
         ("", None) if !io::stdin().is_terminal() => input()?,
@@ -71,9 +78,24 @@ fn something_waits() -> bool {
 }
 
 fn input() -> Result<String, Failure> {
+    task_text(io::stdin(), "standard input")
+}
+
+/// A text of bounded size; what is not text is refused, since no model could read it.
+fn task_text(source: impl Read, name: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    io::stdin()
+    source
+        .take(MOST + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| Failure::usage("cannot read standard input").because(&error))?;
+        .map_err(|error| Failure::usage(format!("cannot read {name}")).because(&error))?;
+    let found = bytes.len() as u64;
+    if found > MOST {
+        return Err(Failure::usage(format!("{name} is larger than {}", size(MOST)))
+            .hint("put it into a file of the workspace and name the file in the task"));
+    }
+    if bytes.contains(&0) {
+        return Err(Failure::usage(format!("{name} is not text ({} of binary data)", size(found)))
+            .hint("put it into a file of the workspace and name the file in the task"));
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -51,7 +51,8 @@ pub(crate) fn flags(flags: &[Flag], reading: &Reading<'_>) -> Result<Table, Sett
     Ok(table)
 }
 
-fn strictly(written: Table, reading: &Reading<'_>) -> Result<Table, SettingsError> {
+/// A layer somebody typed: a key that does not exist is an error.
+pub(crate) fn strictly(written: Table, reading: &Reading<'_>) -> Result<Table, SettingsError> {
     let checked = reading.check(written)?;
     match checked.unknown.into_iter().next() {
         None => Ok(checked.table),
@@ -61,6 +62,12 @@ fn strictly(written: Table, reading: &Reading<'_>) -> Result<Table, SettingsErro
             origin: unknown.origin,
         }),
     }
+}
+
+/// A key as it is typed, without a value.
+pub(crate) fn key_path(key: &str) -> Result<KeyPath, SettingsError> {
+    let malformed = |problem| SettingsError::MalformedKey { key: key.to_owned(), problem };
+    split(&format!("{key}=")).map(|(path, _)| path).map_err(malformed)
 }
 
 /// No key is longer; more would only be a way to exhaust the stack.

@@ -90,7 +90,7 @@ fn as_codex_spells_it(server: &mut Node) {
 }
 
 /// The text of a file, without its byte order mark; none if it is not there.
-fn text(path: &Path) -> Result<Option<String>, SettingsError> {
+pub(crate) fn text(path: &Path) -> Result<Option<String>, SettingsError> {
     let unreadable = |source| SettingsError::Unreadable { path: path.to_owned(), source };
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,

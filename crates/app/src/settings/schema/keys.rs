@@ -13,11 +13,11 @@ const SETTINGS: &[Key] = &[
     key("approval_policy", word(ApprovalPolicy::WORDS))
         .by_default(BuiltIn::Text(ApprovalPolicy::OnRequest.as_str()))
         .in_project(ProjectUse::Trusted),
-    key("model_aliases", Shape::Named("alias", &TEXT)).in_project(ProjectUse::ADDED_MODEL),
+    key("model_aliases", Shape::Named("alias", &TEXT)).in_project(ProjectUse::Trusted),
     key("model_providers", Shape::Named("id", &Shape::Section(listed(&[PROVIDER]))))
         .in_project(ProjectUse::Trusted),
     key("model_prices", Shape::Named("model", &Shape::Section(listed(&[PRICE]))))
-        .in_project(ProjectUse::ADDED),
+        .in_project(ProjectUse::Trusted),
     key("model_context_windows", Shape::Named("model", &Shape::Value(Kind::Count)))
         .in_project(ProjectUse::ADDED),
     key("mcp_servers", Shape::Named("name", &Shape::Open(MCP_SERVER)))

@@ -48,11 +48,6 @@ impl ProjectUse {
         Self::Within { admits: is_live_model, label: "yes, but no `replay:`" };
     /// What the user has not named yet.
     pub(super) const ADDED: Self = Self::Within { admits: is_added, label: "may add" };
-    /// An alias the user has not named yet, of such a model.
-    pub(super) const ADDED_MODEL: Self = Self::Within {
-        admits: |judged| is_added(judged) && is_live_model(judged),
-        label: "may add, but no `replay:`",
-    };
     /// A number that is not larger.
     pub(super) const LOWERED: Self = Self::Within { admits: is_lowered, label: "may lower" };
     /// A cap that is not larger, where 0 is none.

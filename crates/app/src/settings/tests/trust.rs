@@ -17,6 +17,10 @@ model_aliases.fast = "b"             OVER model_aliases.fast = "a"
 durability = "process"               OVER durability = "machine"
 retention_days = 1
 tools.subagent_tools = true          OVER tools.subagent_tools = false
+model_aliases.fast = "m"
+model_aliases.sonnet = "opus"
+model_prices.m.input = 1
+model_prices.gpt-5.input = 0
 subagents.enabled = true             OVER subagents.enabled = false
 subagents.discovery = "auto"         OVER subagents.discovery = "manual"
 subagents.default_model = "replay:x"
@@ -33,9 +37,6 @@ subagents.model_allowlist = []       OVER subagents.model_allowlist = ["a"]
 
 const HARMLESS: &str = r#"
 model = "m"                          OVER model = "u"
-model_aliases.fast = "m"
-model_aliases.fast = "m"             OVER model_aliases.fast = "m"
-model_prices.m.input = 1
 durability = "machine"
 stall_seconds = 10
 tool_timeout_seconds = 500
@@ -179,15 +180,16 @@ fn a_projects_profile_is_held_against_the_users_values_and_profile() {
 }
 
 #[test]
-fn a_price_of_the_users_cannot_be_completed_by_a_project() {
+fn prices_are_the_users_until_the_project_is_trusted() {
     let world = World::new()
         .user("[model_prices.m]\ninput = 3\noutput = 9")
         .project("[model_prices.m]\ncached = 0\n[model_prices.n]\ninput = 1");
     let notices = world.notices();
-    assert_eq!(notices[0].1, ["model_prices.m"]);
+    assert_eq!(notices[0].1, ["model_prices.m", "model_prices.n"]);
     let prices = world.load().settings.model_prices;
-    assert_eq!(prices["m"].cached, None);
-    assert_eq!(prices["n"].input, Some(1.0));
+    assert_eq!((prices["m"].cached, prices.len()), (None, 1));
+    let prices = world.trusted().load().settings.model_prices;
+    assert_eq!((prices["m"].cached, prices["n"].input), (Some(0.0), Some(1.0)));
 }
 
 #[test]

@@ -1,0 +1,73 @@
+//! What is accepted today and does nothing yet: one table of settings, one of definition keys.
+//!
+//! Nothing is ignored in silence: whoever sets one of these to something else than its default is told. A
+//! line goes away with the change that gives it an effect.
+
+use attache_kernel::agent::definition::{
+    ApprovalMode, Definition, ExecutionMode, Isolation, PermissionMode,
+};
+
+use crate::settings::{Entry, Settings};
+
+/// Settings without an effect, and why. A key stands for everything below it.
+const SETTINGS: [(&str, &str); 6] = [
+    ("approval_policy", "no tool asks for approval yet"),
+    ("mcp_servers", "MCP servers are not started yet"),
+    ("tools.subagent_tools", "there are no delegation tools yet"),
+    ("subagents.max_depth", "agents cannot start agents yet"),
+    ("subagents.max_concurrent", "only one agent runs at a time yet"),
+    ("subagents.auto_route", "prompts are not routed yet"),
+];
+
+/// Keys of a definition without an effect: how to tell that one is used, and why it does nothing.
+const DEFINITION_KEYS: [(&str, fn(&Definition) -> bool, &str); 9] = [
+    ("isolation", |it| it.isolation != Isolation::default(), "runs share the working directory"),
+    (
+        "executionMode",
+        |it| it.execution_mode != ExecutionMode::default(),
+        "every agent runs in this process",
+    ),
+    ("hooks", |it| it.hooks.is_some(), "hooks are not run"),
+    ("skills", |it| !it.skills.is_empty(), "skills are not loaded"),
+    ("memory", |it| it.memory.is_some(), "nothing is remembered between runs"),
+    ("background", |it| it.background, "every run is in the foreground; only its tools are fewer"),
+    ("mcpServers", |it| !it.mcp_servers.is_empty(), "MCP servers are not started"),
+    ("approvalMode", |it| it.approval_mode != ApprovalMode::default(), "no tool asks for approval"),
+    (
+        "permissionMode",
+        |it| {
+            !matches!(
+                it.permission_mode,
+                None | Some(PermissionMode::Plan | PermissionMode::Default)
+            )
+        },
+        "no tool asks for approval",
+    ),
+];
+
+/// What the settings say without an effect, a sentence for each reason.
+pub(crate) fn of_settings(settings: &Settings) -> Vec<String> {
+    let entries = settings.entries();
+    SETTINGS
+        .iter()
+        .filter_map(|(key, why)| {
+            let below = format!("{key}.");
+            let is_meant = |entry: &&Entry| entry.key == *key || entry.key.starts_with(&below);
+            let mut set = entries.iter().filter(is_meant).filter(|entry| entry.is_set_on_purpose());
+            let origin = &set.next()?.origin;
+            Some(format!("`{key}` has no effect yet: {why} (set by {origin})"))
+        })
+        .collect()
+}
+
+/// Why a setting has no effect yet, if it has none.
+pub(crate) fn of_setting(key: &str) -> Option<&'static str> {
+    let is_meant = |known: &str| key == known || key.starts_with(&format!("{known}."));
+    SETTINGS.iter().find(|(known, _)| is_meant(known)).map(|(_, why)| *why)
+}
+
+/// What a definition says without an effect, a sentence for each key.
+pub(crate) fn of_definition(definition: &Definition) -> Vec<String> {
+    let used = DEFINITION_KEYS.iter().filter(|(_, is_used, _)| is_used(definition));
+    used.map(|(key, _, why)| format!("`{key}` has no effect yet: {why}")).collect()
+}

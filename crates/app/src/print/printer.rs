@@ -1,0 +1,250 @@
+//! The printer of a run: a thread for each stream, so that whoever drives runs never waits for a reader.
+//!
+//! Standard error takes what its reader has room for: lines that nobody reads are dropped and counted.
+//! Standard output drops nothing: whoever has something for it waits for room, outside of the run, and can
+//! stop waiting at any time. A terminal gets live lines (see [`super::live`]).
+
+use std::{
+    io,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use tokio::sync::{Semaphore, oneshot};
+
+use super::{
+    Reader,
+    live::{Change, LiveScreen, Moment},
+    writer::Stream,
+};
+use crate::failure::Failure;
+
+/// How many changes may wait for a stream.
+const ROOM: usize = 1024;
+/// How often a live line is drawn again.
+const TICK: Duration = Duration::from_millis(120);
+/// How long the end waits for live lines to be taken away, and standard error for its reader.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The columns of a terminal that does not tell.
+const USUAL_COLUMNS: usize = 80;
+
+/// What a thread is asked to do.
+enum Order {
+    Change(Change),
+    /// Bytes as they are.
+    Bytes(String),
+    /// To tell when everything before is written.
+    Flush(oneshot::Sender<()>),
+}
+
+/// Both streams, for as long as a run lasts.
+pub(crate) struct Printer {
+    out: Outlet,
+    err: Outlet,
+}
+
+impl Printer {
+    /// Starts the threads.
+    pub(crate) fn start() -> Result<Self, Failure> {
+        let start = |stream| {
+            Outlet::start(stream)
+                .map_err(|error| Failure::unsuccessful("cannot start a thread").because(&error))
+        };
+        Ok(Self { out: start(Stream::Out)?, err: start(Stream::Err)? })
+    }
+
+    /// Whether standard error shows live lines.
+    pub(super) fn is_live(&self) -> bool {
+        self.err.live
+    }
+
+    /// Says something beside the result. Never waits.
+    pub(crate) fn aside(&self, text: &str) {
+        self.show(Change::Line(text.to_owned()));
+    }
+
+    /// Shows progress. Never waits.
+    pub(super) fn show(&self, change: Change) {
+        self.err.offer(change);
+    }
+
+    /// Prints a part of the result, byte for byte; waits for room.
+    pub(crate) async fn result(&self, text: String) -> Reader {
+        if self.err.live {
+            // Both streams are one terminal: what was said before stands before.
+            self.err.flushed().await;
+        }
+        self.out.deliver(text).await
+    }
+
+    /// Waits until the result is written, and a moment for what was said beside it.
+    pub(crate) async fn finish(&self) -> Result<(), Failure> {
+        self.out.flushed().await;
+        tokio::time::timeout(LAST_WORDS, self.err.flushed()).await.unwrap_or_default();
+        super::settle(self.out.failure().map_or(Ok(()), Err))
+    }
+}
+
+/// A stream and its thread.
+struct Outlet {
+    /// None only while it is being dropped.
+    orders: Option<mpsc::Sender<Order>>,
+    room: Arc<Semaphore>,
+    skipped: AtomicU64,
+    failed: Arc<Mutex<Option<io::Error>>>,
+    ended: Mutex<mpsc::Receiver<()>>,
+    live: bool,
+}
+
+impl Outlet {
+    fn start(stream: Stream) -> io::Result<Self> {
+        let (orders, given) = mpsc::channel();
+        let (end, ended) = mpsc::channel();
+        let room = Arc::new(Semaphore::new(ROOM));
+        let failed = Arc::new(Mutex::new(None));
+        let live = stream == Stream::Err && stream.is_terminal();
+        let worker = Worker {
+            stream,
+            given,
+            room: Arc::clone(&room),
+            failed: Arc::clone(&failed),
+            screen: live.then(|| LiveScreen::new(stream.colours())),
+        };
+        thread::Builder::new().name(format!("{stream:?}")).spawn(move || {
+            worker.work();
+            drop(end);
+        })?;
+        let skipped = AtomicU64::new(0);
+        Ok(Self { orders: Some(orders), room, skipped, failed, ended: Mutex::new(ended), live })
+    }
+
+    fn send(&self, order: Order) {
+        if let Some(orders) = &self.orders {
+            // The thread lives as long as this does.
+            orders.send(order).unwrap_or_default();
+        }
+    }
+
+    /// Hands a change over, if there is room.
+    fn offer(&self, change: Change) {
+        let Ok(permit) = self.room.try_acquire() else {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        permit.forget();
+        let skipped = self.skipped.swap(0, Ordering::Relaxed);
+        if skipped > 0 {
+            let told = format!("({skipped} lines are not shown: nobody read them)");
+            self.send(Order::Change(Change::Line(told)));
+            self.room.try_acquire().map(tokio::sync::SemaphorePermit::forget).unwrap_or_default();
+        }
+        self.send(Order::Change(change));
+    }
+
+    /// Hands bytes over, as soon as there is room.
+    async fn deliver(&self, text: String) -> Reader {
+        if let Ok(permit) = self.room.acquire().await {
+            permit.forget();
+            self.send(Order::Bytes(text));
+        }
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if failed.is_some() { Reader::Gone } else { Reader::There }
+    }
+
+    async fn flushed(&self) {
+        let (done, waiting) = oneshot::channel();
+        self.send(Order::Flush(done));
+        waiting.await.unwrap_or_default();
+    }
+
+    fn failure(&self) -> Option<io::Error> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        self.orders = None;
+        if self.live {
+            let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+            // A terminal that was stopped keeps its live lines.
+            ended.recv_timeout(LAST_WORDS).unwrap_or_default();
+        }
+    }
+}
+
+/// The thread of a stream.
+struct Worker {
+    stream: Stream,
+    given: mpsc::Receiver<Order>,
+    room: Arc<Semaphore>,
+    failed: Arc<Mutex<Option<io::Error>>>,
+    screen: Option<LiveScreen>,
+}
+
+impl Worker {
+    fn work(mut self) {
+        loop {
+            let ticking = self.screen.as_ref().is_some_and(LiveScreen::is_ticking);
+            let order = if ticking {
+                self.given.recv_timeout(TICK)
+            } else {
+                self.given.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            };
+            match order {
+                Ok(Order::Flush(done)) => done.send(()).unwrap_or_default(),
+                Ok(Order::Bytes(text)) => self.write(&text),
+                Ok(Order::Change(change)) => self.change(change),
+                Err(RecvTimeoutError::Timeout) => self.draw(LiveScreen::tick),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.draw(LiveScreen::clear);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, change: Change) {
+        match (&mut self.screen, change) {
+            (Some(screen), change) => {
+                let written = screen.take(change, moment(self.stream));
+                self.write(&written);
+            }
+            (None, Change::Line(line)) => {
+                let line = self.stream.shown(&format!("{line}\n"));
+                self.write(&line);
+            }
+            (None, _) => self.room.add_permits(1),
+        }
+    }
+
+    fn draw(&mut self, how: impl FnOnce(&mut LiveScreen, Moment) -> String) {
+        let Some(screen) = &mut self.screen else { return };
+        let written = how(screen, moment(self.stream));
+        self.keep(self.stream.write(written.as_bytes()));
+    }
+
+    /// Writes what there was room for, and makes the room free again.
+    fn write(&self, text: &str) {
+        let gone = self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        if !gone {
+            self.keep(self.stream.write(text.as_bytes()));
+        }
+        self.room.add_permits(1);
+    }
+
+    fn keep(&self, written: io::Result<()>) {
+        if let Err(error) = written {
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        }
+    }
+}
+
+fn moment(stream: Stream) -> Moment {
+    Moment { now: Instant::now(), columns: stream.width().unwrap_or(USUAL_COLUMNS) }
+}

@@ -1,0 +1,178 @@
+//! Changes of the user's own settings file: one key at a time, comments and order kept.
+//!
+//! What is written was checked against the schema before; the file is replaced as a whole or not at all.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
+
+use super::{
+    error::SettingsError,
+    layer::{
+        check::Reading,
+        command_line::{self, key_path},
+        files,
+    },
+    origin::Origin,
+    schema::{self, Kind, Shape},
+    written::{KeyPath, Node, Value as Written, toml as written_toml},
+};
+
+/// A key that can be typed, and what it takes.
+#[derive(Debug)]
+pub(crate) struct KeyWords {
+    pub(crate) key: String,
+    pub(crate) expected: String,
+    /// The words it takes, where there are only a few.
+    pub(crate) values: Vec<&'static str>,
+}
+
+/// Every key with a fixed name.
+pub(crate) fn key_words() -> Vec<KeyWords> {
+    schema::fixed_keys()
+        .into_iter()
+        .filter_map(|(path, key)| {
+            let Shape::Value(kind) = key.shape else { return None };
+            let values = match kind {
+                Kind::Word(words) => words.to_vec(),
+                Kind::Switch => vec!["true", "false"],
+                _ => Vec::new(),
+            };
+            Some(KeyWords { key: path.to_string(), expected: kind.expected(), values })
+        })
+        .collect()
+}
+
+/// The user's settings file, being changed.
+#[derive(Debug)]
+pub(crate) struct SettingsFile<'a> {
+    path: PathBuf,
+    home: Option<&'a Path>,
+    document: DocumentMut,
+}
+
+impl<'a> SettingsFile<'a> {
+    /// The file of that program's home; an empty one if there is none yet.
+    pub(crate) fn open(attache_home: &Path, home: Option<&'a Path>) -> Result<Self, SettingsError> {
+        let path = attache_home.join("config.toml");
+        let text = files::text(&path)?.unwrap_or_default();
+        // Read twice: this error has line and column as everywhere else.
+        written_toml::read(&path, &text)?;
+        let document = text.parse().map_err(|error: toml_edit::TomlError| {
+            SettingsError::Unwritable { path: path.clone(), problem: error.message().to_owned() }
+        })?;
+        Ok(Self { path, home, document })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Sets a key; the value is TOML, or else a string.
+    pub(crate) fn set(&mut self, key: &str, text: &str) -> Result<(), SettingsError> {
+        let names = key_path(key)?;
+        let read = written_toml::read_value(text, &Origin::Override);
+        let value = match (read, text.parse::<Value>()) {
+            (Some(node), Ok(value)) if !is_meant_as_text(&names, &node.value) => {
+                self.check(&names, node)?;
+                value
+            }
+            _ => {
+                let written = Written::Text(text.to_owned());
+                self.check(&names, Node::new(written, Origin::Override))?;
+                Value::from(text)
+            }
+        };
+        let (last, tables) = names.names().split_last().ok_or_else(|| unknown(key))?;
+        let mut table: &mut dyn TableLike = self.document.as_table_mut();
+        for name in tables {
+            let inner = table.entry(name).or_insert_with(|| {
+                let mut new = Table::new();
+                new.set_implicit(true);
+                Item::Table(new)
+            });
+            table = inner.as_table_like_mut().ok_or_else(|| SettingsError::Unwritable {
+                path: self.path.clone(),
+                problem: format!("`{name}` is not a table there"),
+            })?;
+        }
+        let mut value = value;
+        if let Some(old) = table.get(last).and_then(Item::as_value) {
+            // A comment behind the old value stays.
+            *value.decor_mut() = old.decor().clone();
+        }
+        table.insert(last, Item::Value(value));
+        Ok(())
+    }
+
+    /// Removes a key; whether it was there.
+    pub(crate) fn unset(&mut self, key: &str) -> Result<bool, SettingsError> {
+        let names = key_path(key)?;
+        let (last, tables) = names.names().split_last().ok_or_else(|| unknown(key))?;
+        let mut table: &mut dyn TableLike = self.document.as_table_mut();
+        for name in tables {
+            match table.get_mut(name).and_then(Item::as_table_like_mut) {
+                Some(inner) => table = inner,
+                None => return Ok(false),
+            }
+        }
+        Ok(table.remove(last).is_some())
+    }
+
+    /// Replaces the file, once the whole of it is right.
+    pub(crate) fn save(&self) -> Result<(), SettingsError> {
+        replace(&self.path, self.home, &self.document.to_string())
+    }
+
+    fn check(&self, key: &KeyPath, node: Node) -> Result<(), SettingsError> {
+        let base = self.path.parent().unwrap_or(&self.path);
+        let reading = Reading { base, home: self.home, judge: None };
+        command_line::strictly(key.clone().table_of(node), &reading).map(drop)
+    }
+}
+
+/// Whether a key takes text, and something else was read: `model 5` means the model `5`.
+fn is_meant_as_text(key: &KeyPath, value: &Written) -> bool {
+    let known = schema::fixed_keys().into_iter().find(|(path, _)| path == key);
+    let takes_text = known.is_some_and(|(_, key)| {
+        matches!(key.shape, Shape::Value(Kind::Text | Kind::Path | Kind::Word(_)))
+    });
+    takes_text && !matches!(value, Written::Text(_))
+}
+
+fn unknown(key: &str) -> SettingsError {
+    SettingsError::UnknownKey { key: key.to_owned(), nearest: None, origin: Origin::Override }
+}
+
+/// Checks a text and puts it in the place of the settings file, whole or not at all.
+pub(crate) fn replace(path: &Path, home: Option<&Path>, text: &str) -> Result<(), SettingsError> {
+    let base = path.parent().unwrap_or(path);
+    Reading { base, home, judge: None }.check(written_toml::read(path, text)?)?;
+    let unwritable = |error: std::io::Error| SettingsError::Unwritable {
+        path: path.to_owned(),
+        problem: error.to_string(),
+    };
+    // A link stays a link: what it leads to is replaced.
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = real.parent().unwrap_or(&real);
+    fs::create_dir_all(folder).map_err(unwritable)?;
+    let mode = fs::metadata(&real).map_or(0o600, |found| found.permissions().mode() & 0o777);
+    let new = folder.join(format!(".config.toml.{}.new", std::process::id()));
+    let written = (|| {
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, &real)
+    })();
+    if written.is_err() {
+        // Half a file helps nobody; the error is told below.
+        fs::remove_file(&new).unwrap_or_default();
+    }
+    written.map_err(unwritable)
+}
