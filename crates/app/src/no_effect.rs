@@ -4,7 +4,7 @@
 //! line goes away with the change that gives it an effect.
 
 use attache_kernel::agent::definition::{
-    ApprovalMode, Definition, ExecutionMode, Isolation, PermissionMode,
+    ApprovalMode, Definition, ExecutionMode, Isolation, PermissionMode, Scope,
 };
 
 use crate::settings::{Entry, Settings};
@@ -68,6 +68,10 @@ pub(crate) fn of_setting(key: &str) -> Option<&'static str> {
 
 /// What a definition says without an effect, a sentence for each key.
 pub(crate) fn of_definition(definition: &Definition) -> Vec<String> {
+    if definition.source == Scope::Builtin {
+        // They are written for what is there, and for what comes next.
+        return Vec::new();
+    }
     let used = DEFINITION_KEYS.iter().filter(|(_, is_used, _)| is_used(definition));
     used.map(|(key, _, why)| format!("`{key}` has no effect yet: {why}")).collect()
 }

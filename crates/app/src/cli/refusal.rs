@@ -32,7 +32,7 @@ pub(crate) fn tell(
         {
             print::page(Stream::Err, &page()).map(|()| Exit::Usage)
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
             Err(Failure::usage("there is no command").hint("`attache --help` lists the commands"))
         }
         ErrorKind::InvalidSubcommand => Err(unknown_command(error, environment)),

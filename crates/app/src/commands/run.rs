@@ -128,7 +128,7 @@ enum RunFormat {
 }
 
 /// How long a run that was cut short waits for somebody to read its result.
-const READER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+const READER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 /// How long the end of a run waits for the disk.
 const DISK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 

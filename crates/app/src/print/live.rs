@@ -44,6 +44,8 @@ pub(super) enum Change {
     Line(String),
     /// A piece of an agent's text.
     Text { id: String, piece: String },
+    /// What an agent says next does not continue its text.
+    TextEnd { id: String },
     /// What an agent is doing now.
     Doing { id: String, line: LiveLine },
     /// An agent is done.
@@ -75,6 +77,7 @@ impl LiveScreen {
                 above.extend(line.lines().map(str::to_owned));
             }
             Change::Text { id, piece } => self.text(&id, &piece, moment, &mut above),
+            Change::TextEnd { id } => self.finish_text(&id, &mut above),
             Change::Doing { id, line } => {
                 match self.agents.iter_mut().find(|(known, _)| *known == id) {
                     Some((_, old)) => *old = line,
@@ -109,14 +112,19 @@ impl LiveScreen {
         };
         let Some((_, line)) = self.unfinished.get_mut(at) else { return };
         for letter in visible(piece).replace('\t', "    ").chars() {
-            let width = letter.width().unwrap_or_default();
-            if letter == '\n' || line.width() + width >= moment.columns {
+            if letter == '\n' {
                 above.push(paint(Tone::Faint, line));
                 line.clear();
+                continue;
             }
-            if letter != '\n' {
-                line.push(letter);
+            if line.width() + letter.width().unwrap_or_default() >= moment.columns {
+                // Broken at a blank, if there is one in the second half.
+                let at = line.rfind(' ').filter(|at| at * 2 > line.len()).unwrap_or(line.len());
+                let rest = line.split_off(at);
+                above.push(paint(Tone::Faint, line));
+                rest.trim_start().clone_into(line);
             }
+            line.push(letter);
         }
     }
 

@@ -46,6 +46,7 @@ enum Order {
 pub(crate) struct Printer {
     out: Outlet,
     err: Outlet,
+    out_is_terminal: bool,
 }
 
 impl Printer {
@@ -55,7 +56,11 @@ impl Printer {
             Outlet::start(stream)
                 .map_err(|error| Failure::unsuccessful("cannot start a thread").because(&error))
         };
-        Ok(Self { out: start(Stream::Out)?, err: start(Stream::Err)? })
+        Ok(Self {
+            out: start(Stream::Out)?,
+            err: start(Stream::Err)?,
+            out_is_terminal: Stream::Out.is_terminal(),
+        })
     }
 
     /// Whether standard error shows live lines.
@@ -75,11 +80,15 @@ impl Printer {
 
     /// Prints a part of the result, byte for byte; waits for room.
     pub(crate) async fn result(&self, text: String) -> Reader {
-        if self.err.live {
-            // Both streams are one terminal: what was said before stands before.
+        if self.err.live && self.out_is_terminal {
+            // Both streams are one terminal: what was said before stands before, and what follows after.
             self.err.flushed().await;
         }
-        self.out.deliver(text).await
+        let reader = self.out.deliver(text).await;
+        if self.err.live && self.out_is_terminal {
+            self.out.flushed().await;
+        }
+        reader
     }
 
     /// Waits until the result is written, and a moment for what was said beside it.

@@ -20,6 +20,7 @@ use super::{
 
 /// How much of a reason or an error is shown on its line.
 const LINE: usize = 160;
+const RETRYING: &str = "retrying";
 
 /// What is shown of the runs under way.
 pub(crate) struct Progress<'a> {
@@ -64,12 +65,18 @@ impl<'a> Progress<'a> {
     }
 
     fn take(&mut self, event: &SubagentActivityEvent) {
+        if !matches!(event.event_type, EventType::TextChunk | EventType::ThoughtChunk) {
+            self.printer.show(Change::TextEnd { id: event.agent_id.to_string() });
+        }
         match event.event_type {
             EventType::Started => self.started(event),
             EventType::Queued => self.doing(event, "queued"),
             EventType::TurnStart => self.turn(event),
             EventType::TextChunk => {
                 let id = event.agent_id.to_string();
+                if self.run(event).line.doing.starts_with(RETRYING) {
+                    self.doing(event, "");
+                }
                 self.printer.show(Change::Text { id, piece: text(event, "text").to_owned() });
             }
             EventType::ToolCallStart => self.call_started(event),
@@ -83,9 +90,9 @@ impl<'a> Progress<'a> {
                 self.say(
                     event,
                     Tone::Warning,
-                    &format!("retrying, attempt {attempt} of {tries} in {wait}: {reason}"),
+                    &format!("{RETRYING}, attempt {attempt} of {tries} in {wait}: {reason}"),
                 );
-                self.doing(event, &format!("retrying, attempt {attempt} of {tries}"));
+                self.doing(event, &format!("{RETRYING}, attempt {attempt} of {tries}"));
             }
             EventType::Compacted => {
                 let what = match text(event, "kind") {

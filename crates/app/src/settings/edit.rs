@@ -103,11 +103,16 @@ impl<'a> SettingsFile<'a> {
             })?;
         }
         let mut value = value;
-        if let Some(old) = table.get(last).and_then(Item::as_value) {
-            // A comment behind the old value stays.
-            *value.decor_mut() = old.decor().clone();
+        match table.get_mut(last) {
+            Some(item) => {
+                if let Some(old) = item.as_value() {
+                    // A comment behind the old value stays; the key keeps what stands before it.
+                    *value.decor_mut() = old.decor().clone();
+                }
+                *item = Item::Value(value);
+            }
+            None => drop(table.insert(last, Item::Value(value))),
         }
-        table.insert(last, Item::Value(value));
         Ok(())
     }
 

@@ -70,3 +70,44 @@ fn completed_by_bash(project: &TestProject, line: &str) -> String {
         .unwrap();
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
+
+/// Where a shell is, if it is installed.
+fn installed(shell: &str) -> Option<std::path::PathBuf> {
+    ["/usr/bin", "/bin", "/usr/local/bin"]
+        .iter()
+        .map(|folder| std::path::Path::new(folder).join(shell))
+        .find(|path| path.is_file())
+}
+
+#[test]
+fn zsh_and_fish_take_the_script_and_get_whole_names() {
+    let project = project();
+    project.file(".claude/agents/two.md", "---\nname: Two Words\ndescription: d\n---\nx\n");
+    let program = project.command(&[]).get_program().to_owned();
+    let folder = std::path::Path::new(&program).parent().unwrap().display().to_string();
+    for (shell, asked) in [
+        // What the script's function hands to zsh's own completion.
+        (
+            "zsh",
+            "compdef() { }; compadd() { print -rl -- $words_whole }; source SCRIPT; \
+             words=(attache show TW) CURRENT=3 PREFIX=TW; _attache",
+        ),
+        ("fish", "source SCRIPT; complete --do-complete 'attache show TW'"),
+    ] {
+        let Some(path) = installed(shell) else {
+            eprintln!("{shell} is not installed, and was not tried");
+            continue;
+        };
+        let script = project.file("script", project.run(&["completions", shell]).stdout);
+        let output = Command::new(path)
+            .args(["-c", &asked.replace("SCRIPT", script.to_str().unwrap())])
+            .current_dir(project.root())
+            .env_clear()
+            .env("HOME", project.home())
+            .env("PATH", format!("{folder}:/usr/bin:/bin"))
+            .output()
+            .unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(shown.starts_with("Two Words"), "{shell}: {output:?}");
+    }
+}

@@ -90,3 +90,95 @@ fn a_broken_file_of_an_untrusted_project_is_only_a_notice() {
     project.file("~/.attache/config.toml", "model = [\n");
     assert_eq!(project.run(&["list"]).code, Some(2));
 }
+
+const WRITTEN: &str =
+    "# mine\nmodel = \"old\" # the big one\n\n[subagents]\n# deep\nmax_depth = 2\n";
+
+#[test]
+fn a_key_is_set_and_removed_and_the_rest_stays_as_it_was() {
+    let project = project();
+    let file = project.file("~/.attache/config.toml", WRITTEN);
+    let text = || std::fs::read_to_string(&file).unwrap();
+    for (key, value) in [
+        ("model", "gpt-5"),
+        ("subagents.default_max_turns", "20"),
+        ("model_prices.\"gpt-5.1\".input", "1.25"),
+        ("subagents.model_allowlist", "[\"a\", \"b\"]"),
+    ] {
+        let ran = project.run(&["config", "set", key, value]);
+        assert_eq!(ran.code, Some(0), "{key}: {ran:?}");
+    }
+    assert_eq!(
+        text(),
+        "# mine\nmodel = \"gpt-5\" # the big one\n\n[subagents]\n# deep\nmax_depth = 2\n\
+         default_max_turns = 20\nmodel_allowlist = [\"a\", \"b\"]\n\n\
+         [model_prices.\"gpt-5.1\"]\ninput = 1.25\n"
+    );
+    assert_eq!(project.json(&["config", "model", "--json"])[0]["value"], "gpt-5");
+    let removed = project.json(&["config", "unset", "subagents.max_depth", "--json"]);
+    assert_eq!(removed["removed"], true);
+    assert!(!text().contains("max_depth"), "{}", text());
+    let again = project.json(&["config", "unset", "subagents.max_depth", "--json"]);
+    assert_eq!(again["removed"], false);
+    assert_eq!(project.run(&["config", "path"]).stdout.trim(), file.to_str().unwrap());
+}
+
+#[test]
+fn a_wrong_key_or_value_is_refused_and_nothing_is_written() {
+    let project = project();
+    let file = project.file("~/.attache/config.toml", WRITTEN);
+    for (key, value, told) in [
+        ("subagents.max_dept", "1", "subagents.max_depth"),
+        ("subagents.max_depth", "deep", "a whole number"),
+        ("durability", "forever", "\"machine\""),
+        ("model.", "x", "a part of the key is empty"),
+    ] {
+        let ran = project.run(&["config", "set", key, value]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(told), "{told:?} is not in {}", ran.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), WRITTEN);
+    project.file("~/.attache/config.toml", "model = [\n");
+    let ran = project.run(&["config", "set", "model", "x"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.stderr.contains("config.toml:1") && ran.stderr.contains("config edit"),
+        "{}",
+        ran.stderr
+    );
+    let ran = crate::project().run(&["config", "set", "model", "x"]);
+    assert_eq!(ran.code, Some(0), "a first setting needs no file: {ran:?}");
+    let noticed = crate::project().run(&["config", "set", "approval_policy", "never"]);
+    assert!(noticed.stderr.contains("has no effect yet"), "{}", noticed.stderr);
+}
+
+#[test]
+fn a_link_to_the_settings_stays_a_link() {
+    let project = project();
+    let real = project.file("~/dotfiles/attache.toml", WRITTEN);
+    std::fs::create_dir_all(project.home().join(".attache")).unwrap();
+    let link = project.home().join(".attache/config.toml");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    assert_eq!(project.run(&["config", "set", "model", "new"]).code, Some(0));
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    assert!(std::fs::read_to_string(&real).unwrap().contains("model = \"new\" # the big one"));
+}
+
+#[test]
+fn what_an_editor_leaves_counts_once_it_is_right() {
+    let broken = project().with_env("EDITOR", "sh -c 'echo \"model = [\" > \"$1\"' --");
+    let file = broken.file("~/.attache/config.toml", WRITTEN);
+    let ran = broken.run(&["config", "edit"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("your changes are in"), "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), WRITTEN);
+
+    let right = project().with_env("EDITOR", "sed -i s/old/new/");
+    // Also where the settings cannot be loaded.
+    let file = right.file("~/.attache/config.toml", "model = \"old\"\n");
+    let ran = right.run(&["config", "edit"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "model = \"new\"\n");
+    let left: Vec<_> = std::fs::read_dir(file.parent().unwrap()).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}

@@ -292,3 +292,29 @@ fn what_a_file_says_gives_the_terminal_no_orders() {
         assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
     }
 }
+
+#[test]
+fn a_list_can_be_narrowed() {
+    let project = project();
+    project.agent("reviewer", "description: d");
+    project.file(".gemini/agents/planner.md", "---\nname: planner\ndescription: d\n---\nx\n");
+    project.file("~/.attache/agents/broken.md", "---\nname: broken\ndescription: [no]\n---\nx\n");
+    let names = |arguments: &[&str]| -> Vec<String> {
+        let mut all = vec!["list", "--json"];
+        all.extend(arguments);
+        let found = project.json(&all);
+        let records = found["records"].as_array().unwrap().iter();
+        records.map(|record| record["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&["REVIEWER", "Explore"]), ["Explore", "reviewer"]);
+    assert_eq!(names(&["--scope", "user"]), ["broken"]);
+    assert_eq!(names(&["--dialect", "gemini"]), ["planner"]);
+    assert_eq!(names(&["--invalid"]), ["broken"]);
+    assert_eq!(names(&["--untrusted", "--scope", "project"]), ["planner", "reviewer"]);
+    let ran = project.run(&["list", "reviwer"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("did you mean `reviewer`?"), "{}", ran.stderr);
+    let ran = project.run(&["list", "--dialect", "cobol"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("claude"), "{}", ran.stderr);
+}

@@ -30,7 +30,7 @@ fn word(api: WireApi) -> &'static str {
 }
 
 /// A project whose settings name the server as a provider, and its key.
-fn lab(server: &ScriptedServer, api: WireApi, more: &str) -> TestProject {
+pub(crate) fn lab(server: &ScriptedServer, api: WireApi, more: &str) -> TestProject {
     let project = project().with_env("LAB_KEY", KEY);
     let settings = format!(
         "model = \"lab-1\"\nmodel_provider = \"lab\"\n{more}\n[model_providers.lab]\n\
@@ -43,15 +43,15 @@ fn lab(server: &ScriptedServer, api: WireApi, more: &str) -> TestProject {
     project
 }
 
-fn used(tokens: u64) -> Usage {
+pub(crate) fn used(tokens: u64) -> Usage {
     Usage { input_tokens: tokens, output_tokens: 10, ..Usage::default() }
 }
 
-fn looks(tokens: u64) -> Turn {
+pub(crate) fn looks(tokens: u64) -> Turn {
     tool_call("call_1", "list_dir", &json!({ "path": "." })).using(used(tokens))
 }
 
-fn completes(result: &str) -> Turn {
+pub(crate) fn completes(result: &str) -> Turn {
     tool_call("call_9", "complete_task", &json!({ "result": result })).using(used(100))
 }
 

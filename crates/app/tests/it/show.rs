@@ -81,6 +81,8 @@ fn a_broken_agent_is_shown_with_what_is_wrong() {
     assert!(ran.stdout.contains("broken (invalid)"));
     assert!(ran.stdout.contains("error[bad_type]: `description` must be a text, not a list"));
     assert!(ran.stdout.contains(".claude/agents/broken.md:3:14"));
+    let (problem, source) = (ran.stdout.find("error[bad_type]"), ran.stdout.find("source "));
+    assert!(problem < source, "what is wrong comes first: {}", ran.stdout);
 }
 
 #[test]

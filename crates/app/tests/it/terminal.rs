@@ -4,31 +4,48 @@ use std::{
     fs::{File, OpenOptions},
     io::{Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
+    thread::JoinHandle,
     time::{Duration, Instant},
 };
 
-use attache_testkit::project::TestProject;
+use attache_testkit::{
+    project::TestProject,
+    scripted_server::{Answer, Gate, ScriptedServer, WireApi, text, tool_call},
+};
 use rustix::{
     fs::OFlags,
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{LocalModes, tcgetattr},
+    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
 };
 
-use crate::project;
+use serde_json::json;
 
-/// A terminal, and the program on it.
+use crate::{
+    project,
+    providers::{completes, lab, looks},
+    slow_readers::interrupt,
+};
+
+/// A terminal, and the program on it. Somebody reads along.
 pub(crate) struct Terminal {
     master: File,
     slave: File,
     program: std::process::Child,
+    shown: JoinHandle<Vec<u8>>,
 }
 
 impl Terminal {
     pub(crate) fn with(project: &TestProject, arguments: &[&str]) -> Self {
+        Self::of_columns(80, project, arguments)
+    }
+
+    pub(crate) fn of_columns(columns: u16, project: &TestProject, arguments: &[&str]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).unwrap();
         let open = || {
             let flags = OFlags::NOCTTY.bits().cast_signed();
             OpenOptions::new().read(true).write(true).custom_flags(flags).open(&name).unwrap()
@@ -36,7 +53,22 @@ impl Terminal {
         let slave = open();
         let mut program = project.command(arguments);
         let program = program.stdin(open()).stdout(open()).stderr(open()).spawn().unwrap();
-        Self { master: File::from(master), slave, program }
+        let master = File::from(master);
+        let mut reader = master.try_clone().unwrap();
+        let shown = std::thread::spawn(move || {
+            let mut shown = Vec::new();
+            let mut byte = [0];
+            while reader.read_exact(&mut byte).is_ok() && byte != [4] {
+                shown.extend(byte);
+            }
+            shown
+        });
+        Self { master, slave, program, shown }
+    }
+
+    /// The program's process.
+    pub(crate) fn process(&self) -> u32 {
+        self.program.id()
     }
 
     /// Waits until nothing that is typed is shown any more.
@@ -55,11 +87,7 @@ impl Terminal {
         let echo = tcgetattr(&self.slave).unwrap().local_modes.contains(LocalModes::ECHO);
         // A marker of our own: the terminal has no end while somebody holds it.
         self.slave.write_all(b"\x04").unwrap();
-        let mut shown = Vec::new();
-        let mut byte = [0];
-        while self.master.read_exact(&mut byte).is_ok() && byte != [4] {
-            shown.extend(byte);
-        }
+        let shown = self.shown.join().unwrap();
         (code, String::from_utf8_lossy(&shown).into_owned(), echo)
     }
 
@@ -74,10 +102,143 @@ fn the_live_line_has_colours_where_they_are_wanted() {
     for (variable, colours) in [("NO_COLOR", false), ("SOMETHING", true)] {
         let project = project().with_env("TERM", "xterm").with_env(variable, "1");
         project.file("a.txt", "nothing\n");
-        // Little is said: nobody reads along.
         let (code, shown, _) = Terminal::with(&project, &["run", "Explore", "zebra"]).end();
         assert_eq!(code, Some(0), "{shown}");
         assert!(shown.contains("Turn 1/30"), "{shown}");
         assert_eq!(shown.contains("\u{1b}[36m"), colours, "{variable}: {shown:?}");
     }
+}
+
+/// What stands on the screen in the end, as far as this program's own codes go: lines that were erased are
+/// gone.
+fn screen(shown: &str) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    let mut row = 0;
+    let mut rest = shown;
+    while let Some(letter) = rest.chars().next() {
+        rest = &rest[letter.len_utf8()..];
+        match letter {
+            '\r' => {}
+            '\n' => {
+                row += 1;
+                if row == lines.len() {
+                    lines.push(String::new());
+                }
+            }
+            '\u{1b}' => {
+                let end = rest.find(|letter: char| letter.is_ascii_alphabetic()).unwrap();
+                let (code, after) = rest.split_at(end + 1);
+                rest = after;
+                match code.strip_prefix('[').and_then(|code| code.strip_suffix('A')) {
+                    Some(up) => row -= up.parse::<usize>().unwrap(),
+                    None if code == "[J" => {
+                        lines.truncate(row + 1);
+                        lines[row].clear();
+                    }
+                    None => assert!(code.ends_with('m'), "a code nobody asked for: {code}"),
+                }
+            }
+            other => lines[row].push(other),
+        }
+    }
+    lines
+}
+
+#[test]
+fn a_run_shows_text_calls_and_its_end_and_leaves_no_live_line() {
+    let server = ScriptedServer::start();
+    let api = WireApi::Chat;
+    let first = looks(100)
+        .then_tool_call("call_2", "read_file", &json!({ "path": "nope.rs" }))
+        .then_tool_call("call_3", "grep_files", &json!({ "pattern": "(?i:\\bprint\\w*)" }))
+        .then_text(["I look ", "around.\nThen"]);
+    server.answer(api.answer(&first));
+    let refused = tool_call("call_4", "shell", &json!({ "command": "rm" }));
+    server.answer(api.answer(&refused));
+    server.answer(Answer::new().status(503).header("retry-after", "0"));
+    server.answer(api.answer(&completes("Found.")));
+    let project = lab(&server, api, "").with_env("TERM", "xterm").with_env("NO_COLOR", "1");
+    let (code, shown, _) = Terminal::with(&project, &["run", "Explore", "where?"]).end();
+    assert_eq!(code, Some(0), "{shown}");
+    let lines = screen(&shown);
+    let has = |start: &str| lines.iter().any(|line| line.starts_with(start));
+    for line in [
+        "[Explore] Starting: where?",
+        "I look around.",
+        "Then",
+        "  ✓ list_dir \".\"  ",
+        "  ✓ grep_files \"print\"  ",
+        "  ✗ read_file \"nope.rs\"  failed after ",
+        "  ✗ shell  refused: ",
+        "[Explore] retrying, attempt 2 of 6 in ",
+        "[Explore] Completed in ",
+        "Found.",
+    ] {
+        assert!(has(line), "{line:?} is not in {lines:#?}");
+    }
+    let end = lines.iter().find(|line| line.contains("Completed in")).unwrap();
+    for part in ["(goal, 3 turns, ", " tokens, ", "cost unknown, agent-"] {
+        assert!(end.contains(part), "{part:?} is not in {end}");
+    }
+    assert!(shown.contains("[Explore] Turn 1/30 · 0s/120s"), "{shown:?}");
+    assert!(!lines.iter().any(|line| line.contains("Turn ")), "a stale line: {lines:#?}");
+}
+
+#[test]
+fn an_interrupted_run_leaves_no_live_line() {
+    let server = ScriptedServer::start();
+    let gate = Gate::new();
+    let api = WireApi::Chat;
+    server.answer(api.answer(&text(["Half a"])).gated(&gate, 1));
+    let project = lab(&server, api, "").with_env("TERM", "xterm").with_env("NO_COLOR", "1");
+    let terminal = Terminal::with(&project, &["run", "Explore", "where?"]);
+    gate.wait_until_reached(1);
+    interrupt(terminal.process());
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, Some(130), "{shown}");
+    let lines = screen(&shown);
+    assert!(lines.iter().any(|line| line.starts_with("stopping; ")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("(aborted, 1 turn, ")), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.contains("Turn ")), "a stale line: {lines:#?}");
+}
+
+#[test]
+fn tables_can_be_read_on_forty_columns() {
+    let project = project().with_env("TERM", "xterm").with_env("NO_COLOR", "1");
+    project.agent("reviewer", "description: Reviews what was changed and says what to do about it");
+    for (arguments, parts) in [
+        (&["config", "subagents"][..], &["subagents.default_timeout_seconds", "  value   300"][..]),
+        (&["list"], &["reviewer", "active, untrusted", "Reviews what"]),
+        (&["models", "openai"], &["gpt-5.6-terra", "needs"]),
+    ] {
+        let (code, shown, _) = Terminal::of_columns(40, &project, arguments).end();
+        assert_eq!(code, Some(0), "{shown}");
+        for part in parts {
+            assert!(shown.contains(part), "{part:?} is not in\n{shown}");
+        }
+        let longest = shown.lines().map(|line| line.trim_end().chars().count()).max();
+        let words = shown.lines().filter(|line| line.trim_end().chars().count() == 1).count();
+        assert!(words == 0, "one letter a line:\n{shown}");
+        assert!(arguments[0] == "models" || longest <= Some(40), "{longest:?}\n{shown}");
+    }
+    project.file("a.txt", "zebra\n");
+    assert_eq!(project.run(&["run", "Explore", "zebra"]).code, Some(0));
+    let (_, usage, _) = Terminal::of_columns(40, &project, &["usage"]).end();
+    for part in ["runs       1", "tokens     0", "reasoning  0"] {
+        assert!(usage.contains(part), "{part:?} is not in\n{usage}");
+    }
+    let (_, wide, _) = Terminal::with(&project, &["list"]).end();
+    let row = wide.lines().find(|line| line.starts_with("reviewer")).unwrap();
+    assert!(row.contains("active, untrusted  Reviews what was changed"), "{wide}");
+}
+
+#[test]
+fn a_page_goes_through_the_pager_on_a_terminal_alone() {
+    let project = project().with_env("TERM", "xterm").with_env("PAGER", "sed s/^/paged:/");
+    let (code, shown, _) = Terminal::with(&project, &["show", "Explore"]).end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.starts_with("paged:"), "{shown}");
+    let (_, shown, _) = Terminal::with(&project, &["show", "Explore", "--json"]).end();
+    assert!(!shown.contains("paged:"), "{shown}");
+    assert!(!project.run(&["show", "Explore"]).stdout.contains("paged:"));
 }

@@ -45,7 +45,7 @@ _attache() {
             words_whole+=("$value")
             shown_whole+=("${line/$'\t'/  -- }")
         fi
-    done < <(COMPLETE=zsh attache -- "${(@Q)words[1,CURRENT]}" 2>/dev/null)
+    done < <(COMPLETE=zsh attache -- "${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)
     local any_case='m:{[:lower:][:upper:]}={[:upper:][:lower:]}'
     (( $#words_whole )) && compadd -V attache -M "$any_case" -l -d shown_whole -a words_whole
     (( $#words_open )) && compadd -V attache-open -M "$any_case" -S '' -l -d shown_open -a words_open

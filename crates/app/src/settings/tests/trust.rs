@@ -19,8 +19,6 @@ retention_days = 1
 tools.subagent_tools = true          OVER tools.subagent_tools = false
 model_aliases.fast = "m"
 model_aliases.sonnet = "opus"
-model_prices.m.input = 1
-model_prices.gpt-5.input = 0
 subagents.enabled = true             OVER subagents.enabled = false
 subagents.discovery = "auto"         OVER subagents.discovery = "manual"
 subagents.default_model = "replay:x"

@@ -1,0 +1,108 @@
+//! Errors: with `--json` one object on stderr, and always the tip that helps.
+
+use serde_json::{Value, json};
+
+use crate::project;
+
+#[test]
+fn an_error_is_one_object_with_json() {
+    let project = project();
+    project.file("~/.attache/config.toml", "");
+    for (arguments, message, hint) in [
+        (&["show", "Exlpore", "--json"][..], "there is no agent `Exlpore`", "Explore"),
+        (&["--json", "rn"], "there is no command `rn`", "attache run"),
+        (&["run", "--json"], "required", "usage: attache run"),
+        (&["list", "--json", "--jsn"], "unexpected argument '--jsn'", "--json"),
+        (&["list", "--json", "-c", "subagents.max_dept=1"], "max_dept", "subagents.max_depth"),
+        (&["--json"], "there is no command", "--help"),
+    ] {
+        let ran = project.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+        let error: Value = serde_json::from_str(&ran.stderr)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", ran.stderr));
+        let keys: Vec<_> = error["error"].as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["message", "hint"]);
+        assert!(error["error"]["message"].as_str().unwrap().contains(message), "{error}");
+        assert!(error["error"]["hint"].as_str().unwrap().contains(hint), "{error}");
+    }
+}
+
+#[test]
+fn a_wrong_first_word_leads_to_the_command_or_the_agent() {
+    let project = project();
+    project.file(".claude/agents/two.md", "---\nname: Two Words\ndescription: d\n---\nx\n");
+    for (word, hint) in [
+        ("rn", "did you mean `attache run`?"),
+        ("explore", "attache run Explore \"what to do\""),
+        ("two-words", "attache run 'Two Words' \"what to do\""),
+        ("frobnicate", "`attache --help` lists the commands"),
+    ] {
+        let ran = project.run(&[word, "where is it?"]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains(hint), "{word}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn help_and_version_are_results() {
+    let project = project();
+    for arguments in [&["--help"][..], &["--version"], &["run", "--help"], &["help", "config"]] {
+        let ran = project.run(arguments);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(!ran.stdout.is_empty() && !ran.stdout.contains('\u{1b}'));
+    }
+    let ran = project.run(&[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(ran.stderr.contains("Usage: attache"), "{}", ran.stderr);
+}
+
+#[test]
+fn times_are_read_as_people_write_them() {
+    let project = project();
+    project.file("a.txt", "zebra\n");
+    let ran = project.run(&["run", "Explore", "zebra", "--timeout", "1h30m"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("(0s/5400s)"), "{}", ran.stderr);
+    for wrong in ["5x", "0", "-1"] {
+        let ran = project.run(&["run", "Explore", "zebra", &format!("--timeout={wrong}")]);
+        assert_eq!(ran.code, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn standard_input_that_is_no_text_is_refused_with_its_size() {
+    let project = project();
+    let ran = project.run_with_input(&["run", "Explore", "-f", "-"], "\u{0}PNG");
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.stderr.contains("standard input is not text (4 B of binary data)"),
+        "{}",
+        ran.stderr
+    );
+    let ran = project.run_with_input(&["run", "Explore", "-f", "-"], &"x".repeat((4 << 20) + 1));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("standard input is larger than 4.0 MB"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_has_no_effect_yet_is_said() {
+    let project = project();
+    project.agent("mover", "description: d\nisolation: worktree\nmemory: project");
+    let settings =
+        "approval_policy = \"never\"\n[subagents]\nmax_concurrent = 16\nauto_route = true\n";
+    project.file("~/.attache/config.toml", settings);
+    let ran = project.run(&["list"]);
+    for key in ["approval_policy", "subagents.auto_route"] {
+        let told = format!("`{key}` has no effect yet: ");
+        assert_eq!(ran.stderr.matches(&told).count(), 1, "{}", ran.stderr);
+    }
+    // Its value is the default.
+    assert!(!ran.stderr.contains("max_concurrent"), "{}", ran.stderr);
+    assert!(!project.run(&["list", "-q"]).stderr.contains("no effect"));
+    let told = "`isolation` has no effect yet: ";
+    assert!(project.run(&["run", "mover", "x"]).stderr.contains(told));
+    let page = project.run(&["show", "mover"]).stdout;
+    assert!(page.contains(told) && page.contains("`memory` has no effect yet: "), "{page}");
+    assert!(!project.run(&["run", "Explore", "x"]).stderr.contains("`approvalMode`"));
+    assert_eq!(project.json(&["config", "approval_policy", "--json"])[0]["value"], json!("never"));
+}
