@@ -30,6 +30,7 @@ use attache_runtime::{
     store::{FileStore, RunState},
 };
 use clap::{Args, ValueEnum};
+use tokio_util::sync::CancellationToken;
 
 use self::interrupts::{Interrupts, quit_on_second};
 use crate::{

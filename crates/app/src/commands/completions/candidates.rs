@@ -58,10 +58,10 @@ pub(crate) fn runs() -> ArgValueCompleter {
     from_setup(|setup| {
         let runs = transcripts::store(setup).list().ok()?.into_iter().take(MOST);
         let last = ("last".to_owned(), Some("the newest run".to_owned()));
-        let word = |run: attache_runtime::transcripts::Summary| {
+        let words = runs.map(|run| {
             (run.agent_id.as_str().to_owned(), Some(run.agent_type.as_str().to_owned()))
-        };
-        Some(std::iter::once(last).chain(runs.map(word)).collect())
+        });
+        Some(std::iter::once(last).chain(words).collect())
     })
 }
 
