@@ -4,7 +4,7 @@ pub(crate) mod refusal;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, Parser, Subcommand};
 
 use crate::commands;
 
@@ -36,6 +36,17 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+impl Cli {
+    /// Takes from what was parsed what the arguments themselves do not say: their order.
+    pub(crate) fn notice_order(&mut self, matches: &ArgMatches) {
+        if let (Command::Run(args), Some(matches)) =
+            (&mut self.command, matches.subcommand_matches("run"))
+        {
+            args.notice_order(matches);
+        }
+    }
+}
+
 /// What holds for every command.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
@@ -63,6 +74,9 @@ pub(crate) struct Globals {
     /// Print only the result.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+    /// Write a log of runs, turns and calls to this file; ATTACHE_LOG sets the level.
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) log_file: Option<PathBuf>,
     /// Print the result as JSON.
     #[arg(long, global = true)]
     pub(crate) json: bool,

@@ -22,6 +22,7 @@ use crate::{
     cli::{Cli, Command},
     environment::Environment,
     failure::{Exit, Failure},
+    log::{self, LogWanted},
     no_effect,
     print::{
         self,
@@ -36,6 +37,10 @@ pub(crate) fn run(cli: Cli, environment: Environment) -> Result<Exit, Failure> {
         // Works before anything is set up, and without a home.
         return completions::run(args);
     }
+    log::start(LogWanted {
+        file: cli.globals.log_file.as_deref(),
+        level: environment.get("ATTACHE_LOG"),
+    })?;
     if let Command::Config(args) = &cli.command
         && let Some(edit) = &args.edit
     {

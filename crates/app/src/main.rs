@@ -2,11 +2,11 @@
 
 mod cli;
 mod commands;
-mod connection;
 mod credentials;
 mod duration;
 mod environment;
 mod failure;
+mod log;
 mod no_effect;
 mod print;
 #[cfg_attr(not(test), expect(dead_code, reason = "runs and models read the rest"))]
@@ -16,7 +16,7 @@ mod transcripts;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::{
     cli::{Cli, refusal},
@@ -31,7 +31,12 @@ fn main() -> ExitCode {
     let environment: Environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    let ended = match Cli::try_parse_from(&arguments) {
+    let parsed = Cli::command().try_get_matches_from(&arguments).and_then(|matches| {
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        cli.notice_order(&matches);
+        Ok(cli)
+    });
+    let ended = match parsed {
         Ok(cli) => commands::run(cli, environment),
         Err(error) => refusal::tell(&error, &arguments, environment),
     };

@@ -38,7 +38,7 @@ pub(crate) use self::{
         project::{Project, ProjectFile, ProjectFormat},
     },
     meaning::{
-        ApprovalPolicy, Discovery, Durability, McpServerSettings, ModelPrice, NameFrom,
+        ApprovalPolicy, DiscoveryMode, Durability, McpServerSettings, ModelPrice, NameFrom,
         ProviderSettings, Secret, Settings, SubagentSettings, ToolSettings, WireApi,
     },
     notice::Notice,

@@ -2,31 +2,23 @@
 //!
 //! Folders, settings, trust and the agents there are; each is worked out once, here.
 
-mod models;
+mod host;
 mod providers;
-mod rights;
 
 use std::path::{Path, PathBuf};
 
-use attache_kernel::{
-    agent::{
-        definition::{
-            Definition, Severity, Trust,
-            reading::{NameFrom, Rules},
-        },
-        registry::{Appraisal, DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
-    },
-    model::choice::choose,
+use attache_kernel::agent::{
+    definition::{Severity, reading::Rules},
+    registry::{DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
 };
 use attache_runtime::{
-    credentials::{Credentials, CredentialsError},
-    discovery::{Discovery, DiscoveryMode, Places, content_hash},
+    credentials::Credentials,
+    discovery::{Discovery, Places, content_hash},
+    host::{Models, Offer, OrderError},
     model::http::HttpClient,
     trust::{TrustError, TrustStore},
 };
 
-pub(crate) use self::models::{ParentModel, unheeded};
-pub(crate) use self::providers::{ProviderInForce, key_variables};
 use crate::{
     cli::Globals,
     environment::Environment,
@@ -54,8 +46,10 @@ pub(crate) struct Setup {
     pub(crate) format: OutputFormat,
     /// The connections all models share.
     pub(crate) http: HttpClient,
-    /// The keys that were stored, or why they cannot be used.
-    pub(crate) stored_keys: Result<Credentials, CredentialsError>,
+    /// Which models there are, and which of them the user wants.
+    pub(crate) models: Models,
+    /// Which tools there are.
+    pub(crate) offer: Offer,
     /// Whether nothing is to be said beside the result.
     pub(crate) quiet: bool,
     /// Whether a base was given for relative paths.
@@ -76,11 +70,7 @@ pub(crate) enum OutputFormat {
 impl Setup {
     /// Whether a folder lies in the workspace, or in another root the settings allow.
     pub(crate) fn is_in_workspace(&self, folder: &Path) -> bool {
-        let roots = std::iter::once(&self.working_directory).chain(&self.settings.workspace_roots);
-        let real = folder.canonicalize().ok();
-        real.is_some_and(|real| {
-            roots.filter_map(|root| root.canonicalize().ok()).any(|root| real.starts_with(root))
-        })
+        self.workplace().holds(folder)
     }
 
     /// Works out the setup; notices are told once, on stderr.
@@ -130,9 +120,11 @@ impl Setup {
             let notice = paint(Tone::Warning, "notice:");
             print::aside(&format!("{notice} stored keys are not used: {error} ({})", error.hint()));
         }
+        let stored_keys = stored_keys.map_err(|error| format!("{error}; {}", error.hint()));
         Ok(Self {
             http,
-            stored_keys,
+            models: host::models(&settings, &environment, stored_keys),
+            offer: host::offer(&settings),
             working_directory,
             home,
             attache_home,
@@ -154,10 +146,7 @@ impl Setup {
         let subagents = &self.settings.subagents;
         let mut rules = Rules {
             require_description: subagents.require_description,
-            name_from: match subagents.name_from {
-                settings::NameFrom::Frontmatter => NameFrom::Frontmatter,
-                settings::NameFrom::Filename => NameFrom::Filename,
-            },
+            name_from: subagents.name_from,
             ..Rules::default()
         };
         rules.run_defaults.max_time_seconds = subagents.default_timeout_seconds;
@@ -173,10 +162,7 @@ impl Setup {
             attache_home: self.attache_home.clone(),
             agents_dir: self.settings.subagents.agents_dir.clone(),
             extra_dirs: self.agents_dirs.clone(),
-            mode: match self.settings.subagents.discovery {
-                settings::Discovery::Auto => DiscoveryMode::Auto,
-                settings::Discovery::Manual => DiscoveryMode::Manual,
-            },
+            mode: self.settings.subagents.discovery,
         }
     }
 
@@ -234,16 +220,6 @@ impl Setup {
         Inventory::new(found.candidates, found.events, |definition, trust| {
             self.appraise(definition, trust, &parent)
         })
-    }
-
-    fn appraise(&self, definition: &Definition, trust: Trust, parent: &ParentModel) -> Appraisal {
-        let filtered = self.rights(definition, trust, 1);
-        Appraisal {
-            effective_tools: filtered.tools.names().map(ToString::to_string).collect(),
-            withheld_tools: filtered.withheld.iter().map(Into::into).collect(),
-            effective_model: self
-                .question(definition, parent, None, |question| choose(question).ok()),
-        }
     }
 
     /// Fails where subagents are switched off.
@@ -331,6 +307,23 @@ fn project_trust(project: &Project, trust: &TrustStore) -> ProjectTrust {
 
 pub(crate) fn settings_failure(error: &SettingsError) -> Failure {
     let failure = Failure::usage(error.to_string());
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// What is said when an order cannot be carried out.
+pub(crate) fn order_failure(error: &OrderError) -> Failure {
+    let failure = match error {
+        OrderError::Agent(error) => return lookup_failure(error),
+        OrderError::Store(error) => return crate::transcripts::failure(error),
+        error => Failure::usage(error.to_string()),
+    };
+    let failure = match std::error::Error::source(error) {
+        Some(source) => failure.because(source),
+        None => failure,
+    };
     match error.hint() {
         Some(hint) => failure.hint(hint),
         None => failure,

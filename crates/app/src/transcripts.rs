@@ -2,25 +2,19 @@
 
 use attache_runtime::{
     credentials::Credentials,
-    store::{Durability, FileStore, Options, Secrets, StoreError},
+    model::provider::builtin,
+    store::{FileStore, Options, Secrets, StoreError},
 };
 use secrecy::ExposeSecret as _;
 
-use crate::{
-    failure::Failure,
-    settings,
-    setup::{Setup, key_variables},
-};
+use crate::{failure::Failure, setup::Setup};
 
 /// Headers and parameters with one of these in their names hold something secret.
 const TELLING: [&str; 6] = ["auth", "key", "token", "secret", "password", "cookie"];
 
 /// The store below the program's home.
 pub(crate) fn store(setup: &Setup) -> FileStore {
-    let durability = match setup.settings.durability {
-        settings::Durability::Process => Durability::Process,
-        settings::Durability::Machine => Durability::Machine,
-    };
+    let durability = setup.settings.durability;
     let options = Options { durability, secrets: Secrets::new(secrets(setup)) };
     FileStore::new(setup.attache_home.join("sessions"), options)
 }
@@ -28,7 +22,7 @@ pub(crate) fn store(setup: &Setup) -> FileStore {
 /// The keys of every provider there is, and those that are kept, whether they are used or not.
 fn secrets(setup: &Setup) -> Vec<String> {
     let providers = || setup.settings.model_providers.values();
-    let mut variables: Vec<&str> = key_variables().collect();
+    let mut variables: Vec<&str> = builtin::key_variables().collect();
     for provider in providers() {
         variables.extend(provider.env_key.as_deref());
         variables.extend(provider.env_http_headers.values().map(String::as_str));

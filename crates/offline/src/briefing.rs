@@ -67,7 +67,7 @@ impl<'a> Briefing<'a> {
     pub(crate) fn read(call: ModelCall<'a>) -> Self {
         let messages = call.request.messages.messages();
         let tools = Tools::offered(&call.request.tools);
-        let wanted = call.assignment.task.trim();
+        let wanted = call.run.map_or("", |run| run.task.trim());
         let at = task_position(messages, wanted, tools);
         let (before, since) = messages.split_at_checked(at).unwrap_or((messages, &[]));
         let said = |messages: &[Arc<Message>]| {
@@ -77,7 +77,7 @@ impl<'a> Briefing<'a> {
         let mut briefing = Self {
             task: since.first().and_then(|message| user_text(message)).unwrap_or_default(),
             earlier: said(before),
-            agent: call.assignment.definition.agent_type.as_str(),
+            agent: call.run.map_or("", |run| run.definition.agent_type.as_str()),
             tools,
             rounds: 0,
             is_last_turn: false,
@@ -87,7 +87,7 @@ impl<'a> Briefing<'a> {
         };
         briefing.take_in(since);
         let turns = since.iter().filter(|message| matches!(***message, Message::Assistant { .. }));
-        let most = call.assignment.limits.max_turns;
+        let most = call.run.map_or(u32::MAX, |run| run.limits.max_turns);
         briefing.is_last_turn = turns.count() + 1 >= usize::try_from(most).unwrap_or(usize::MAX);
         briefing
     }

@@ -35,12 +35,12 @@ use attache_runtime::{
     model::{
         ModelCall,
         http::{HttpClient, Proxies},
-        provider::{InTheClear, Provider, ProviderDescription},
+        provider::{Provider, ProviderDescription},
         remote::RemoteModel,
         wire::{Traits, WireApi},
     },
-    runtime::{Runtime, Start, new_run_id},
     store::{FileStore, Options},
+    tasks::{Runs, Start, new_run_id},
     tool::catalogue::builtin_tools,
 };
 use attache_testkit::assignment::assignment_of;
@@ -182,11 +182,9 @@ impl World {
         let provider = Provider::new(ProviderDescription {
             id: "bench".to_owned(),
             wire_api: WireApi::Chat,
-            base_url: format!("http://{}", self.server.address),
-            key: None,
+            base_url: Some(format!("http://{}", self.server.address)),
             headers: vec![("x-client".to_owned(), client.to_string().into())],
-            query: Vec::new(),
-            in_the_clear: InTheClear::Refused,
+            ..ProviderDescription::default()
         });
         let provider = Arc::new(provider.unwrap());
         let model = RemoteModel::new(provider, &self.http, Traits::default(), None).unwrap();
@@ -204,7 +202,7 @@ impl World {
     /// So many runs at once, to their goals.
     async fn runs(&self, count: usize) {
         let store = FileStore::new(self.folder.path().join("sessions"), Options::default());
-        let runtime = Runtime::new(Arc::new(store), Patience::default());
+        let runtime = Runs::new(Arc::new(store), Patience::default());
         let root = self.folder.path().join("project");
         let mut running = Vec::new();
         for client in 0..count {
@@ -239,7 +237,7 @@ impl World {
                         not_before: Duration::ZERO,
                         deadline: None,
                     };
-                    let call = ModelCall { request: &request, assignment: &start.assignment };
+                    let call = ModelCall::of_run(&request, &start.assignment);
                     let reply = start.model.call(call, &mut |_| {}).await.unwrap();
                     drop(request);
                     let content = reply.content;

@@ -150,7 +150,7 @@ impl World {
             opening,
             next_seq: 1,
             model,
-            tools: BTreeMap::from([(name, Arc::clone(&self.tool))]),
+            tools: Arc::new(BTreeMap::from([(name, Arc::clone(&self.tool))])),
             approvals: Approvals::default(),
             context: ToolContext {
                 workspace: Arc::new(Workspace::new(self.folder.path()).unwrap()),
@@ -158,6 +158,7 @@ impl World {
                 artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
                 files: FileGuard::unrestricted(),
                 answer_form: AnswerForm::Text,
+                delegate: None,
             },
             journal,
             events: EventLog::default(),

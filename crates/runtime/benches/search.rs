@@ -59,6 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         artifacts: Arc::new(Artifacts::new(scratch.path().join("artifacts"))),
         files: FileGuard::unrestricted(),
         answer_form: AnswerForm::Text,
+        delegate: None,
     };
     let tools = builtin_tools();
     println!("{:<34}{:>10}{:>10}{:>8}", "", "ours ms", "rg ms", "ratio");

@@ -39,7 +39,7 @@ pub struct Execution {
     /// What answers it.
     pub model: Arc<dyn Model>,
     /// The tools it may call, by name.
-    pub tools: BTreeMap<ToolName, Arc<dyn Tool>>,
+    pub tools: Arc<BTreeMap<ToolName, Arc<dyn Tool>>>,
     /// What those tools may touch; its token is the run's.
     pub context: ToolContext,
     /// Who is asked whether a call may begin.
@@ -118,7 +118,7 @@ pub async fn drive(execution: Execution) -> Result<(Run, Outcome), Broken> {
 struct Driver {
     run: Run,
     model: Arc<dyn Model>,
-    tools: BTreeMap<ToolName, Arc<dyn Tool>>,
+    tools: Arc<BTreeMap<ToolName, Arc<dyn Tool>>>,
     context: ToolContext,
     approvals: Approvals,
     recorder: Recorder,

@@ -10,7 +10,10 @@ pub mod credentials;
 pub mod discovery;
 pub mod trust;
 
+pub mod prelude;
 pub mod runtime;
+
+pub mod host;
 
 pub mod executor;
 pub mod tasks;

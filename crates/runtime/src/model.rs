@@ -12,6 +12,7 @@ pub mod wire;
 use std::{fmt, pin::Pin};
 
 use attache_kernel::{
+    agent::definition::ModelConfig,
     model::usage::Usage,
     run::{ModelFailure, ModelRequest, Reply, assignment::Assignment},
 };
@@ -34,8 +35,27 @@ pub trait Model: fmt::Debug + Send + Sync {
 pub struct ModelCall<'a> {
     /// The conversation and the tools on offer.
     pub request: &'a ModelRequest,
-    /// Whose run it is: the definition's model settings, the model's id.
-    pub assignment: &'a Assignment,
+    /// The model's id.
+    pub model: &'a str,
+    /// What is asked of the model.
+    pub config: &'a ModelConfig,
+    /// Requests with the same key share what a provider caches.
+    pub cache_key: &'a str,
+    /// The run that asks; none if it is not one.
+    pub run: Option<&'a Assignment>,
+}
+
+impl<'a> ModelCall<'a> {
+    /// A request of a run.
+    pub fn of_run(request: &'a ModelRequest, run: &'a Assignment) -> Self {
+        Self {
+            request,
+            model: &run.model.id,
+            config: &run.definition.model_config,
+            cache_key: run.session_id.as_str(),
+            run: Some(run),
+        }
+    }
 }
 
 /// A piece of an answer that is still arriving.

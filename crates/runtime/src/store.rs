@@ -12,7 +12,7 @@ mod summary;
 use std::{any::Any, fmt, path::PathBuf, pin::Pin};
 
 use attache_kernel::{
-    id::RunId,
+    id::{RunId, SessionId},
     run::{
         assignment::Assignment,
         transcript::{Entry, Header, Line},
@@ -59,6 +59,9 @@ pub trait Store: fmt::Debug + Send + Sync {
         by: &'a RunId,
     ) -> StoreFuture<'a, ResumeClaim>;
 
+    /// What the runs of a session have spent so far. Runs that cannot be read are left out.
+    fn spent_in<'a>(&'a self, session: &'a SessionId) -> StoreFuture<'a, SessionSpending>;
+
     /// The directory for the artifacts of a run; it need not exist.
     fn artifacts_dir(&self, run: &Assignment) -> Result<PathBuf, StoreError>;
 
@@ -68,6 +71,15 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Waits until everything written so far survives the machine: the last thing to do before the
     /// process ends.
     fn settled(&self) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+}
+
+/// What the runs of a session have spent.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SessionSpending {
+    /// Tokens.
+    pub tokens: u64,
+    /// US dollars, as far as prices are known.
+    pub cost_usd: f64,
 }
 
 /// The one writer of a run's journal. Holding it is owning the run.

@@ -3,23 +3,27 @@
 //! Invariant: the runtime owns every run it started. A handle watches, tells and cancels; dropping it
 //! changes nothing, dropping the runtime ends the run.
 
+mod delegate;
 mod handle;
 mod inbox;
+mod runs;
 mod slots;
 mod tree;
 
 use std::sync::Arc;
 
+pub use self::{
+    delegate::{Delegate, DelegateError},
+    handle::{RunHandle, RuntimeDropped},
+    inbox::{Inbox, InboxError},
+    runs::{Past, Runs, Start, StartError, TreeBudgetStart, new_run_id, new_session_id},
+    tree::TreeLimits,
+};
 pub(crate) use self::{
     handle::LiveRun,
     inbox::{Letter, Letters, letterbox},
     slots::{Slot, Slots},
     tree::TreeBudget,
-};
-pub use self::{
-    handle::{RunHandle, RuntimeDropped},
-    inbox::{Inbox, InboxError},
-    tree::TreeLimits,
 };
 
 /// What connects a run to others; by default nothing does.

@@ -28,6 +28,7 @@ pub use self::file_guard::FileGuard;
 use self::findings::Findings;
 use crate::{
     artifacts::Artifacts,
+    tasks::Delegate,
     workspace::{PathError, Workspace},
 };
 
@@ -39,6 +40,12 @@ pub trait Tool: fmt::Debug + Send + Sync {
     /// How long a call with these arguments may take; `None` uses the default. Time spent asking for
     /// approval does not count.
     fn time_limit(&self, arguments: &Value) -> Option<Duration> {
+        let _ = arguments;
+        None
+    }
+
+    /// Why somebody must approve a call with these arguments before it begins; `None` if nobody must.
+    fn asks(&self, arguments: &Value) -> Option<String> {
         let _ = arguments;
         None
     }
@@ -63,6 +70,8 @@ pub struct ToolContext {
     pub files: FileGuard,
     /// What its answer consists of.
     pub answer_form: AnswerForm,
+    /// Starts agents below the run; `None` where there are none to start.
+    pub delegate: Option<Delegate>,
 }
 
 /// What a tool's answer consists of.

@@ -23,6 +23,7 @@ pub fn assignment_of(definition: Definition, task: &str) -> Assignment {
         id: "scripted-1".to_owned(),
         provider: "lab".to_owned(),
         chosen_by: ChosenBy::Call,
+        asked: None,
     };
     Assignment::new(ids, Arc::new(definition), task, model)
 }

@@ -146,6 +146,7 @@ impl Driver {
                 artifacts: Arc::new(Artifacts::new(scratch.path().join("artifacts"))),
                 files: FileGuard::unrestricted(),
                 answer_form: AnswerForm::Text,
+                delegate: None,
             },
             _scratch: scratch,
         }
@@ -171,7 +172,7 @@ impl Driver {
                 Step::TakeOver => self.run.taken_over(self.now),
                 Step::CallModel(request) => {
                     let assignment = self.run.assignment().clone();
-                    let call = ModelCall { request: &request, assignment: &assignment };
+                    let call = ModelCall::of_run(&request, &assignment);
                     let said = &mut self.said;
                     let mut take = |chunk| match chunk {
                         Chunk::Text(text) | Chunk::Thought(text) => said.push(text),

@@ -14,6 +14,7 @@ pub mod assignment;
 pub mod corpus;
 pub mod driving;
 pub mod golden;
+pub mod house_model;
 pub mod project;
 pub mod scripted_model;
 pub mod scripted_server;

@@ -5,6 +5,7 @@ mod online;
 use std::{fs, path::Path};
 
 use attache_kernel::agent::registry::Status;
+use attache_runtime::model::provider::ProviderDescription;
 use clap::Args;
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ use crate::{
         palette::{Tone, paint},
     },
     settings::ProjectTrust,
-    setup::{OutputFormat, ProviderInForce, Setup},
+    setup::{OutputFormat, Setup},
 };
 
 /// Check the setup: folders, settings, agents, models and the sandbox, and say what to fix.
@@ -216,7 +217,7 @@ fn model(setup: &Setup) -> Check {
     }
     let name = format!("{} on {}", parent.model, parent.provider);
     let known = setup.provider_in_force(&parent.provider);
-    match known.as_ref().map(ProviderInForce::missing_key) {
+    match known.as_ref().map(ProviderDescription::missing_key) {
         None => Check::error(
             "model",
             format!("{name}: there is no such provider"),

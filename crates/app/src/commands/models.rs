@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use attache_kernel::model::catalogue::{self, AS_OF, Home, KnownModel};
-use attache_runtime::model::wire::WireApi;
+use attache_runtime::{
+    host::ParentModel,
+    model::{provider::ProviderDescription, wire::WireApi},
+};
 use clap::Args;
 use serde::Serialize;
 
@@ -14,7 +17,7 @@ use crate::{
         palette::{Tone, paint},
         table::{self, Field, Overflow},
     },
-    setup::{OutputFormat, ParentModel, ProviderInForce, Setup},
+    setup::{OutputFormat, Setup},
 };
 
 /// Show the providers, which key each one lacks, the aliases and the known models.
@@ -117,8 +120,8 @@ pub(crate) fn run(args: &ModelsArgs, setup: &Setup) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn provider_row(known: &ProviderInForce) -> ProviderRow {
-    let bad = known.env_key_is_no_name.then(|| "a variable's name in env_key".to_owned());
+fn provider_row(known: &ProviderDescription) -> ProviderRow {
+    let bad = known.env_key_is_not_a_name.then(|| "a variable's name in env_key".to_owned());
     let missing = bad
         .or_else(|| known.missing_key().map(str::to_owned))
         // A header is left out if there is nothing to put into it; without a key it may be the key.

@@ -6,6 +6,7 @@ use attache_kernel::agent::{
     definition::{Definition, ToolAccess, Trust, markdown::to_markdown},
     registry::Record,
 };
+use attache_runtime::host::not_sent;
 use clap::{Args, ValueEnum};
 
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
         pager,
         palette::{Tone, paint},
     },
-    setup::{OutputFormat, Setup, unheeded},
+    setup::{OutputFormat, Setup},
 };
 
 /// Show one agent: what its file says, which tools and model it gets and why, what is wrong.
@@ -97,8 +98,8 @@ fn page(record: &Record, setup: &Setup) -> String {
         let chosen = format!("{} on {} (chosen by: {how})", model.model, model.provider);
         page.field("model", &harmless(&chosen));
         let agent = record.definition.as_deref();
-        if let Some(notice) = agent.and_then(|agent| unheeded(agent, &model.model)) {
-            page.field("", &harmless(&notice));
+        if let Some(notice) = agent.and_then(|agent| not_sent(agent, &model.model)) {
+            page.field("", &harmless(&notice.to_string()));
         }
     }
     if let Some(folder) = record.definition.as_ref().and_then(|known| known.base_dir.as_ref()) {

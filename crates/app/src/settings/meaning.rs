@@ -10,11 +10,16 @@ mod words;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+pub(crate) use attache_kernel::agent::definition::reading::NameFrom;
+pub(crate) use attache_runtime::{
+    discovery::DiscoveryMode, model::wire::WireApi, store::Durability,
+};
+
 pub(crate) use self::{
     mcp_server::McpServerSettings,
     provider::ProviderSettings,
     secret::Secret,
-    words::{ApprovalPolicy, Discovery, Durability, NameFrom, WireApi},
+    words::{ApprovalPolicy, Words},
 };
 
 use self::reader::Reader;
@@ -89,7 +94,7 @@ pub(crate) struct SubagentSettings {
     /// Whether there are subagents at all.
     pub(crate) enabled: bool,
     /// Where agents are looked for.
-    pub(crate) discovery: Discovery,
+    pub(crate) discovery: DiscoveryMode,
     /// A directory of agents to look in as well.
     pub(crate) agents_dir: Option<PathBuf>,
     /// The model of an agent that names none.

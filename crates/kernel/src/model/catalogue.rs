@@ -180,6 +180,29 @@ pub fn builtin_aliases(provider: &str) -> &'static [Alias] {
     Home::of_provider(provider).map_or(&[], Home::aliases)
 }
 
+/// A short name that has one maker, and the model it means there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MakerAlias {
+    /// The maker.
+    pub home: Home,
+    /// The model's id.
+    pub model: &'static str,
+}
+
+/// What a built-in short name means at its maker; none for any other name, and for `fast`, which
+/// every maker has.
+pub fn maker_alias(name: &str) -> Option<MakerAlias> {
+    Home::ALL.into_iter().find_map(|home| {
+        let means = |alias: &&Alias| {
+            alias.name != "fast"
+                && alias.name.eq_ignore_ascii_case(name.trim())
+                && Home::of_model(alias.model) == Some(home)
+        };
+        let alias = home.aliases().iter().find(means)?;
+        Some(MakerAlias { home, model: alias.model })
+    })
+}
+
 /// A name as the table writes it: lower case, without `provider/` or `models/`, and Claude's versions
 /// with a dash (gateways write `claude-sonnet-4.5`).
 fn bare(model: &str) -> String {

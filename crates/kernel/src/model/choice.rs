@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     agent::definition::{ModelConfig, ModelSelector, ModelWish},
-    model::catalogue::{Home, builtin_aliases},
+    model::catalogue::{Home, builtin_aliases, maker_alias},
 };
 
 /// The variables that override every subagent's model, strongest first.
@@ -40,8 +40,10 @@ pub struct ModelQuestion<'a> {
     pub parent: ModelRef<'a>,
     /// `[model_aliases]`.
     pub aliases: &'a BTreeMap<String, String>,
-    /// The providers that can be reached.
+    /// The providers that `provider/model` may name.
     pub providers: &'a [String],
+    /// The providers that are set up: there is an address, and a key where one is needed.
+    pub ready: &'a [String],
     /// Whether the parent plans, where a small model is raised.
     pub planning: Planning,
 }
@@ -85,6 +87,12 @@ pub struct ModelChoice {
     pub provider: String,
     /// The rule that decided.
     pub chosen_by: ChosenBy,
+    /// What was asked for, as it was written; none if nothing was.
+    #[serde(skip)]
+    pub asked: Option<String>,
+    /// The short name that was passed over since its maker is not set up.
+    #[serde(skip)]
+    pub passed_over: Option<String>,
 }
 
 /// The rule that decided.
@@ -129,6 +137,17 @@ pub struct ModelRefused {
 /// Chooses the model of a run.
 pub fn choose(question: &ModelQuestion<'_>) -> Result<ModelChoice, ModelRefused> {
     let definition = question.definition.model.as_ref().map(ModelSelector::as_str);
+    let asked = question.env.or(question.call).or(definition).or(question.default_model);
+    let mut passed_over = None;
+    let choice = choose_by_rule(question, definition, &mut passed_over)?;
+    Ok(ModelChoice { asked: asked.map(str::to_owned), passed_over, ..choice })
+}
+
+fn choose_by_rule(
+    question: &ModelQuestion<'_>,
+    definition: Option<&str>,
+    passed_over: &mut Option<String>,
+) -> Result<ModelChoice, ModelRefused> {
     let rules = [
         (ChosenBy::Env, question.env),
         (ChosenBy::Call, question.call),
@@ -136,11 +155,20 @@ pub fn choose(question: &ModelQuestion<'_>) -> Result<ModelChoice, ModelRefused>
         (ChosenBy::Default, question.default_model),
     ];
     for (chosen_by, wish) in rules {
-        let Some(model) = wish.and_then(|wish| question.named(wish, chosen_by)) else { continue };
-        if chosen_by == ChosenBy::Call {
-            question.allow(wish.unwrap_or_default(), &model)?;
+        let Some(wish) = wish else { continue };
+        match question.named(wish, chosen_by) {
+            Named::Nothing => {}
+            Named::NotSetUp => {
+                passed_over.get_or_insert_with(|| wish.trim().to_owned());
+            }
+            Named::Model(model) => {
+                if chosen_by == ChosenBy::Call {
+                    question.allow(wish, &model)?;
+                }
+                return Ok(question.place(&model, chosen_by));
+            }
+            Named::AtMaker(choice) => return Ok(choice),
         }
-        return Ok(question.place(&model, chosen_by));
     }
     // A definition may name a provider and leave the model to the parent, unless that provider cannot
     // have the parent's model.
@@ -172,6 +200,26 @@ pub fn alias(name: &str, settings: &BTreeMap<String, String>, provider: &str) ->
     builtin.map(|alias| alias.model.to_owned()).or_else(|| written.cloned())
 }
 
+/// What a selector names.
+enum Named {
+    /// Nothing: the next rule is asked.
+    Nothing,
+    /// A short name whose maker is not set up.
+    NotSetUp,
+    /// A model, wherever it is to be had.
+    Model(String),
+    /// A model of a maker that the parent does not run on.
+    AtMaker(ModelChoice),
+}
+
+impl ModelChoice {
+    /// A model of a provider, chosen by that rule.
+    pub fn new(model: impl Into<String>, provider: impl Into<String>, chosen_by: ChosenBy) -> Self {
+        let (model, provider) = (model.into(), provider.into());
+        Self { model, provider, chosen_by, asked: None, passed_over: None }
+    }
+}
+
 impl ModelQuestion<'_> {
     /// Whether the parent's small model was to be raised, and stays since nothing larger is known there.
     pub fn stays_small(&self, choice: &ModelChoice) -> bool {
@@ -185,15 +233,38 @@ impl ModelQuestion<'_> {
         self.planning == Planning::Yes && self.parent.model.contains("haiku")
     }
 
-    /// The model a selector names, aliases resolved; none falls through to the next rule.
-    fn named(&self, wish: &str, chosen_by: ChosenBy) -> Option<String> {
+    /// The model a selector names, aliases resolved.
+    fn named(&self, wish: &str, chosen_by: ChosenBy) -> Named {
         let selector = ModelSelector::new(wish);
-        match selector.wish() {
-            ModelWish::Inherit | ModelWish::Auto => None,
-            ModelWish::Fast => self.alias("fast", chosen_by),
-            ModelWish::Named(name) => {
-                Some(self.alias(name, chosen_by).unwrap_or_else(|| name.to_owned()))
+        let name = match selector.wish() {
+            ModelWish::Inherit | ModelWish::Auto => return Named::Nothing,
+            ModelWish::Fast => {
+                return self.alias("fast", chosen_by).map_or(Named::Nothing, Named::Model);
             }
+            ModelWish::Named(name) => name,
+        };
+        let found = self.alias(name, chosen_by);
+        // Whoever asks for a model now, by name, gets it or an error.
+        let by_file = matches!(chosen_by, ChosenBy::Definition | ChosenBy::Default);
+        let Some(maker) =
+            maker_alias(name).filter(|_| by_file && self.parent.provider != "offline")
+        else {
+            return Named::Model(found.unwrap_or_else(|| name.to_owned()));
+        };
+        if self.aliases.keys().any(|known| known.eq_ignore_ascii_case(name)) {
+            return Named::Model(found.unwrap_or_else(|| name.to_owned()));
+        }
+        let is_ready = |provider: &str| self.ready.iter().any(|ready| ready == provider);
+        match found {
+            // A provider that the file itself names is meant.
+            found if self.own_provider(chosen_by).is_some() => {
+                Named::Model(found.unwrap_or_else(|| name.to_owned()))
+            }
+            Some(model) if is_ready(&self.place(&model, chosen_by).provider) => Named::Model(model),
+            None if is_ready(maker.home.as_str()) => {
+                Named::AtMaker(ModelChoice::new(maker.model, maker.home.as_str(), chosen_by))
+            }
+            Some(_) | None => Named::NotSetUp,
         }
     }
 
@@ -243,32 +314,20 @@ impl ModelQuestion<'_> {
     /// in front of the model if there is such a provider, else its home or the parent's.
     fn place(&self, model: &str, chosen_by: ChosenBy) -> ModelChoice {
         if let Some(provider) = self.own_provider(chosen_by) {
-            return ModelChoice {
-                model: model.to_owned(),
-                provider: provider.to_owned(),
-                chosen_by,
-            };
+            return ModelChoice::new(model, provider, chosen_by);
         }
         for builtin in ["offline", "replay"] {
             if model == builtin
                 || model.strip_prefix(builtin).is_some_and(|rest| rest.starts_with(':'))
             {
-                return ModelChoice {
-                    model: model.to_owned(),
-                    provider: builtin.to_owned(),
-                    chosen_by,
-                };
+                return ModelChoice::new(model, builtin, chosen_by);
             }
         }
         match model.split_once('/') {
             Some((provider, rest)) if self.providers.iter().any(|known| known == provider) => {
-                ModelChoice { model: rest.to_owned(), provider: provider.to_owned(), chosen_by }
+                ModelChoice::new(rest, provider, chosen_by)
             }
-            _ => ModelChoice {
-                model: model.to_owned(),
-                provider: self.home_or_parent(model).to_owned(),
-                chosen_by,
-            },
+            _ => ModelChoice::new(model, self.home_or_parent(model), chosen_by),
         }
     }
 

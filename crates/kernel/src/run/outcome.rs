@@ -121,6 +121,9 @@ pub struct ModelUsed {
     pub provider: String,
     /// The rule that chose it.
     pub chosen_by: ChosenBy,
+    /// The selector as it was written; none if nothing was asked for.
+    #[serde(default)]
+    pub asked: Option<String>,
 }
 
 /// Who a result is about.

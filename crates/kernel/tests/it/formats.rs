@@ -54,6 +54,7 @@ fn assignment() -> Assignment {
         id: "gpt-5".to_owned(),
         provider: "openai".to_owned(),
         chosen_by: ChosenBy::Definition,
+        asked: None,
     };
     let task = "Where is the tool filter?";
     let tool = ToolSpec {

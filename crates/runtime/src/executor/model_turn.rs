@@ -11,6 +11,8 @@ use attache_kernel::{
     run::{ModelFailure, ModelRequest, Reply, Stage},
 };
 
+use tracing::Instrument as _;
+
 use super::{Driver, Interruption, recorder::Piece};
 use crate::{
     model::{Chunk, ModelCall},
@@ -44,7 +46,8 @@ impl Driver {
                 () = tokio::time::sleep_until(due) => {}
             }
         }
-        let (waited, Heard { partial, counted }) = self.call_model(&request).await;
+        let span = tracing::debug_span!("turn", attempt = request.attempt);
+        let (waited, Heard { partial, counted }) = self.call_model(&request).instrument(span).await;
         // The conversation grows in place once nobody else holds it.
         drop(request);
         let answered = matches!(waited, Waited::Answered(Ok(_)));
@@ -106,7 +109,7 @@ impl Driver {
                 Chunk::Thought(text) => recorder.show(run, Piece::Thought, text),
             }
         };
-        let call = ModelCall { request, assignment: run.assignment() };
+        let call = ModelCall::of_run(request, run.assignment());
         let silence = async {
             loop {
                 let last = Duration::from_millis(heard.load(Ordering::Relaxed));

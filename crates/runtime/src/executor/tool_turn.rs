@@ -8,6 +8,8 @@ use attache_kernel::{
 };
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
+use tracing::Instrument as _;
+
 use super::Driver;
 use crate::{
     approvals::Question,
@@ -72,7 +74,8 @@ impl Driver {
     ) -> impl Future<Output = (ToolCallId, ToolAnswer)> + Send + use<> {
         let tool = self.tools.get(&call.tool).cloned();
         let patience = self.patience.tool;
-        async move {
+        let span = tracing::debug_span!("call", tool = %call.tool);
+        let answer = async move {
             let name = call.tool.to_string();
             let output = match tool {
                 None => ToolOutput::error(format!("{name} is not available here")),
@@ -85,7 +88,8 @@ impl Driver {
                 }
             };
             (call.id, into_answer(&name, output))
-        }
+        };
+        answer.instrument(span)
     }
 }
 

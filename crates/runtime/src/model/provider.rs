@@ -3,6 +3,8 @@
 //! A key is held so that it cannot be shown, and is never sent in the clear to another machine unless
 //! that was allowed.
 
+pub mod builtin;
+
 use std::fmt;
 
 use reqwest::{
@@ -24,23 +26,41 @@ pub struct Provider {
     secrets: Vec<SecretString>,
 }
 
-/// A provider as it was described.
-#[derive(Debug, Clone)]
+/// A provider as it is described: what it takes to call it, and what is missing.
+#[derive(Debug, Clone, Default)]
 pub struct ProviderDescription {
     /// Its id.
     pub id: String,
+    /// Its name for people.
+    pub name: Option<String>,
+    /// Whether the user's settings describe it.
+    pub is_from_settings: bool,
     /// How it is talked to.
     pub wire_api: WireApi,
-    /// Where it is reached, with or without the version.
-    pub base_url: String,
+    /// Where it is reached, with or without the version; none if nobody said.
+    pub base_url: Option<String>,
+    /// Where its maker serves it; none for a provider of the user's own.
+    pub maker_url: Option<&'static str>,
     /// Its key.
     pub key: Option<ApiKey>,
+    /// The variables its key may be in, in the order they are tried.
+    pub key_variables: Vec<String>,
+    /// Whether `env_key` holds something that cannot be a variable's name; most likely the key itself.
+    pub env_key_is_not_a_name: bool,
+    /// A variable that a header is to be taken from and that is not set.
+    pub missing_header: Option<String>,
     /// Headers of every request.
     pub headers: Vec<(String, SecretString)>,
     /// Parameters of every address.
     pub query: Vec<(String, SecretString)>,
     /// Whether a key may be sent in the clear to another machine.
     pub in_the_clear: InTheClear,
+    /// Retries of a failed request; none uses the default.
+    pub max_retries: Option<u32>,
+    /// Retries after a truncated stream; none uses those of a request.
+    pub max_stream_retries: Option<u32>,
+    /// The stall timeout in milliseconds; none uses the default.
+    pub stall_ms: Option<u32>,
 }
 
 /// A key, and where it comes from.
@@ -65,7 +85,13 @@ pub enum InTheClear {
 /// Why a provider cannot be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// The address is none.
+    /// Nobody said where it is reached.
+    #[error("the provider `{provider}` has no address")]
+    NoAddress {
+        /// The provider.
+        provider: String,
+    },
+    /// The address is not one.
     #[error("`{address}` is not an address of a provider: {problem}")]
     Address {
         /// What was given.
@@ -93,11 +119,41 @@ pub enum ProviderError {
     },
 }
 
+impl ProviderDescription {
+    /// The variable a key is missing from; none if there is a key, or none is needed.
+    pub fn missing_key(&self) -> Option<&str> {
+        match self.key {
+            Some(_) => None,
+            None => self.key_variables.first().map(String::as_str),
+        }
+    }
+
+    /// Whether it is reached at its maker's address.
+    pub fn is_at_home(&self) -> bool {
+        self.base_url.as_deref() == self.maker_url
+    }
+
+    /// Where it is reached, without parameters: they may be secret.
+    pub fn shown_address(&self) -> Option<String> {
+        let address = self.base_url.as_deref()?;
+        let address = address.split(['?', '#']).next().unwrap_or(address);
+        // A name and a password do not belong there, and are refused later.
+        Some(match (address.split_once("://"), address.rsplit_once('@')) {
+            (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+            _ => address.to_owned(),
+        })
+    }
+}
+
 impl Provider {
     /// The provider that was described.
     pub fn new(description: ProviderDescription) -> Result<Self, ProviderError> {
-        let ProviderDescription { id, wire_api, base_url, key, headers, query, in_the_clear } =
-            description;
+        let ProviderDescription {
+            id, wire_api, base_url, key, headers, query, in_the_clear, ..
+        } = description;
+        let Some(base_url) = base_url else {
+            return Err(ProviderError::NoAddress { provider: id });
+        };
         let mut address = parse(&base_url)?;
         let carries_secrets = key.is_some() || !headers.is_empty() || !query.is_empty();
         if address.scheme() != "https"
@@ -247,11 +303,8 @@ mod tests {
         ProviderDescription {
             id: "lab".to_owned(),
             wire_api,
-            base_url: base_url.to_owned(),
-            key: None,
-            headers: Vec::new(),
-            query: Vec::new(),
-            in_the_clear: InTheClear::Refused,
+            base_url: Some(base_url.to_owned()),
+            ..ProviderDescription::default()
         }
     }
 

@@ -108,12 +108,13 @@ impl RemoteModel {
     }
 
     async fn ask(&self, call: ModelCall<'_>, chunks: Chunks<'_>) -> Result<Reply, ModelFailure> {
-        let ModelCall { request, assignment } = call;
+        let ModelCall { request, model, config, cache_key, run: _ } = call;
         let cleaned = origin::without_foreign(&request.messages, self.provider.id())
             .map(|messages| ModelRequest { messages, ..request.clone() });
         let request = cleaned.as_ref().unwrap_or(request);
-        let (address, tools) = self.written(&assignment.model.id, &request.tools);
-        let asked = Asked { request, assignment, traits: self.traits, tools: tools.as_deref() };
+        let (address, tools) = self.written(model, &request.tools);
+        let (traits, tools) = (self.traits, tools.as_deref());
+        let asked = Asked { request, model, config, cache_key, traits, tools };
         let body = self.provider.wire_api().body(asked).map_err(|error| {
             let message = format!("the request cannot be written: {error}");
             ModelFailure::Fatal { message }

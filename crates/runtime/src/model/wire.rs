@@ -14,11 +14,9 @@ mod responses;
 mod thinking;
 
 use attache_kernel::{
+    agent::definition::ModelConfig,
     model::{catalogue::Thinking, usage::Usage},
-    run::{
-        ModelRequest, assignment::Assignment, event::StopReason, message::AssistantPart,
-        tool_spec::ToolSpec,
-    },
+    run::{ModelRequest, event::StopReason, message::AssistantPart, tool_spec::ToolSpec},
 };
 
 use serde_json::{Value, json};
@@ -32,9 +30,10 @@ pub(super) use self::head::check_parameters;
 pub use self::{head::ReservedParameter, thinking::unheeded};
 
 /// How a provider is talked to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WireApi {
     /// OpenAI's Responses.
+    #[default]
     Responses,
     /// OpenAI's Chat Completions, and whatever is compatible with it.
     Chat,
@@ -59,7 +58,9 @@ pub struct Traits {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) request: &'a ModelRequest,
-    pub(super) assignment: &'a Assignment,
+    pub(super) model: &'a str,
+    pub(super) config: &'a ModelConfig,
+    pub(super) cache_key: &'a str,
     pub(super) traits: Traits,
     /// The request's tools as [`WireApi::tools`] writes them.
     pub(super) tools: Option<&'a str>,

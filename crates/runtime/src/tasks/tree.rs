@@ -32,6 +32,15 @@ impl TreeBudget {
         Self { limits, used: Mutex::new(Used { tokens, cost_usd }) }
     }
 
+    /// What is left of it.
+    pub(crate) fn left(&self) -> TreeLimits {
+        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        TreeLimits {
+            max_tokens: self.limits.max_tokens.map(|most| most.saturating_sub(used.tokens)),
+            max_cost_usd: self.limits.max_cost_usd.map(|most| (most - used.cost_usd).max(0.0)),
+        }
+    }
+
     /// Adds what events of a run used. Whether that was the last of it.
     pub(crate) fn use_up(&self, events: &[Event]) -> bool {
         if self.limits == TreeLimits::default() {

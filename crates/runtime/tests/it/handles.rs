@@ -14,9 +14,8 @@ use attache_kernel::{
 use attache_runtime::{
     executor::Patience,
     model::{Chunks, Model, ModelCall, ModelFuture},
-    runtime::{Runtime, Start, TreeBudgetStart},
     store::{FileStore, Options, RunState},
-    tasks::{RunHandle, RuntimeDropped, TreeLimits},
+    tasks::{RunHandle, Runs, RuntimeDropped, Start, TreeBudgetStart, TreeLimits},
 };
 use attache_testkit::{
     assignment::assignment,
@@ -28,7 +27,7 @@ use tokio::sync::Semaphore;
 
 struct House {
     folder: TempDir,
-    runtime: Runtime,
+    runtime: Runs,
 }
 
 impl House {
@@ -36,7 +35,7 @@ impl House {
         let folder = TempDir::new().unwrap();
         std::fs::write(folder.path().join("a.txt"), "forty-two\n").unwrap();
         let store = FileStore::new(folder.path().join("sessions"), Options::default());
-        Self { runtime: Runtime::new(Arc::new(store), Patience::default()), folder }
+        Self { runtime: Runs::new(Arc::new(store), Patience::default()), folder }
     }
 
     fn prepared(&self, id: &str, model: impl Model + 'static) -> Start {
@@ -263,7 +262,7 @@ async fn the_budget_of_a_tree_holds_for_all_its_runs() {
 async fn more_runs_than_slots_wait_their_turn() {
     let folder = TempDir::new().unwrap();
     let store = FileStore::new(folder.path().join("sessions"), Options::default());
-    let runtime = Runtime::new(Arc::new(store), Patience::default()).with_slots(2);
+    let runtime = Runs::new(Arc::new(store), Patience::default()).with_slots(2);
     let house = House { runtime, folder };
     let gate = Arc::new(Semaphore::new(0));
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -306,7 +305,7 @@ async fn more_runs_than_slots_wait_their_turn() {
 async fn a_queued_run_can_be_cancelled() {
     let folder = TempDir::new().unwrap();
     let store = FileStore::new(folder.path().join("sessions"), Options::default());
-    let runtime = Runtime::new(Arc::new(store), Patience::default()).with_slots(1);
+    let runtime = Runs::new(Arc::new(store), Patience::default()).with_slots(1);
     let house = House { runtime, folder };
     let _running = house.start("agent-1", Silent).await;
     let queued = house.start("agent-2", reads(0)).await;

@@ -28,13 +28,12 @@ use attache_runtime::{
     model::{
         Chunk, Model, ModelCall,
         http::HttpClient,
-        provider::{ApiKey, InTheClear, Provider, ProviderDescription},
+        provider::{ApiKey, Provider, ProviderDescription},
         remote::RemoteModel,
         wire::{Traits, WireApi},
     },
-    runtime::{Runtime, Start},
     store::{FileStore, Options, Secrets},
-    tasks::RunHandle,
+    tasks::{RunHandle, Runs, Start},
 };
 use attache_testkit::{
     assignment::assignment,
@@ -63,11 +62,9 @@ fn described(api: Api, base_url: &str) -> ProviderDescription {
     ProviderDescription {
         id: "lab".to_owned(),
         wire_api: wire(api),
-        base_url: base_url.to_owned(),
+        base_url: Some(base_url.to_owned()),
         key: Some(ApiKey { secret: KEY.into(), from: "LAB_API_KEY".to_owned() }),
-        headers: Vec::new(),
-        query: Vec::new(),
-        in_the_clear: InTheClear::Refused,
+        ..ProviderDescription::default()
     }
 }
 
@@ -134,7 +131,7 @@ impl<'a> Asking<'a> {
             Chunk::Thought(piece) => thoughts.push_str(&piece),
             Chunk::Alive | Chunk::Counted { .. } => {}
         };
-        let call = ModelCall { request: &request, assignment: &self.assignment };
+        let call = ModelCall::of_run(&request, &self.assignment);
         let answer = self.model.call(call, &mut take).await;
         Heard { answer, text, thoughts }
     }
@@ -181,7 +178,7 @@ struct Lab {
     api: Api,
     server: Arc<ScriptedServer>,
     model: Arc<RemoteModel>,
-    runtime: Runtime,
+    runtime: Runs,
     project: TempDir,
     home: TempDir,
 }
@@ -208,7 +205,7 @@ impl Lab {
         let (project, home) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let options = Options { secrets: Secrets::new([KEY]), ..Options::default() };
         let store = FileStore::new(home.path().join("sessions"), options);
-        let runtime = Runtime::new(Arc::new(store), Patience::default());
+        let runtime = Runs::new(Arc::new(store), Patience::default());
         Self { api, server: Arc::new(server), model: Arc::new(model), runtime, project, home }
     }
 

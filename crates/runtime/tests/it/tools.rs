@@ -47,6 +47,7 @@ impl Fixture {
                 artifacts: Arc::new(Artifacts::new(artifacts)),
                 files: FileGuard::unrestricted(),
                 answer_form: AnswerForm::Text,
+                delegate: None,
             },
             tools: builtin_tools(),
             scratch,

@@ -9,24 +9,18 @@ use attache_kernel::{
     agent::definition::{Definition, Trust},
     id::AgentName,
     model::choice::{ChosenBy, ModelChoice},
-    run::{
-        Demand, ModelFailure, ModelRequest,
-        assignment::{Assignment, Finish, SessionSource},
-        conversation::Conversation,
-        message::Message,
-    },
+    run::{Demand, ModelFailure, ModelRequest, conversation::Conversation, message::Message},
 };
 use attache_runtime::{
+    host::Asker,
     model::{ModelCall, wire::WireApi},
-    runtime::{new_run_id, new_session_id},
 };
 use serde_json::json;
 
 use super::Check;
 use crate::{
-    connection::{self, Asker},
     failure::Failure,
-    setup::Setup,
+    setup::{Setup, order_failure},
 };
 
 /// Longer than that nobody waits for a word.
@@ -57,8 +51,7 @@ pub(super) fn check(setup: &Setup) -> Result<Check, Failure> {
     if parent.provider == "offline" {
         return Ok(Check::ok("online", "nothing to try: `offline` needs no network"));
     }
-    let choice =
-        ModelChoice { model: parent.model, provider: parent.provider, chosen_by: ChosenBy::Parent };
+    let choice = ModelChoice::new(parent.model, parent.provider, ChosenBy::Parent);
     let api = setup.provider_in_force(&choice.provider).map(|provider| provider.wire_api);
     let (limit, other) = limits(api, &choice);
     let mut answered = ask(setup, &choice, limit)?;
@@ -89,19 +82,11 @@ pub(super) fn check(setup: &Setup) -> Result<Check, Failure> {
 fn ask(setup: &Setup, choice: &ModelChoice, limit: Limit) -> Result<Answered, Failure> {
     let mut definition = Definition::named(AgentName::new("doctor"));
     definition.model_config.parameters.insert(limit.field.to_owned(), json!(limit.tokens));
-    let definition = Arc::new(definition);
-    let asker = Asker { definition: &definition, trust: Trust::Trusted };
-    let connection = match connection::connect(choice, asker, setup) {
+    let asker = Asker { definition: &definition, trust: Trust::Trusted, is_capped: false };
+    let connected = setup.switchboard().connect(choice, asker, &setup.models, &mut Vec::new());
+    let connection = match connected {
         Ok(connection) => connection,
-        Err(failure) => return Ok(Answered::Unsent(failure)),
-    };
-    let ids = (new_run_id(), new_session_id());
-    let assignment = Assignment {
-        source: SessionSource::Exec,
-        depth: 0,
-        finish: Finish::TextAnswer,
-        model_limits: connection.limits,
-        ..Assignment::new(ids, definition, String::new(), connection.used)
+        Err(error) => return Ok(Answered::Unsent(order_failure(&error.into()))),
     };
     let messages: Conversation = [Arc::new(Message::user("Say ok."))].into_iter().collect();
     let request = ModelRequest {
@@ -118,7 +103,13 @@ fn ask(setup: &Setup, choice: &ModelChoice, limit: Limit) -> Result<Answered, Fa
         .map_err(|error| Failure::unsuccessful("cannot start").because(&error))?;
     let began = Instant::now();
     let mut unseen = |_| {};
-    let call = ModelCall { request: &request, assignment: &assignment };
+    let call = ModelCall {
+        request: &request,
+        model: &choice.model,
+        config: &definition.model_config,
+        cache_key: "doctor",
+        run: None,
+    };
     let answer = runtime.block_on(async {
         tokio::time::timeout(PATIENCE, connection.model.call(call, &mut unseen)).await
     });
@@ -166,11 +157,7 @@ mod tests {
             ("lab", "o1", "max_completion_tokens", "max_tokens"),
             ("openai", "gpt-4o", "max_completion_tokens", "max_tokens"),
         ] {
-            let choice = ModelChoice {
-                model: model.to_owned(),
-                provider: provider.to_owned(),
-                chosen_by: ChosenBy::Parent,
-            };
+            let choice = ModelChoice::new(model, provider, ChosenBy::Parent);
             let (limit, other) = limits(Some(WireApi::Chat), &choice);
             assert_eq!((limit.field, other.unwrap().field), (first, second), "{model}");
             assert_eq!(limits(Some(WireApi::Anthropic), &choice).1, None);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::{ApprovalPolicy, Discovery, Durability, NameFrom, Secret, WireApi};
+use super::{ApprovalPolicy, DiscoveryMode, Durability, NameFrom, Secret, WireApi, Words as _};
 use crate::settings::{
     error::SettingsError,
     schema::Keys,
@@ -203,4 +203,4 @@ macro_rules! meaning_of_words {
     };
 }
 
-meaning_of_words!(ApprovalPolicy, WireApi, Durability, Discovery, NameFrom);
+meaning_of_words!(ApprovalPolicy, WireApi, Durability, DiscoveryMode, NameFrom);

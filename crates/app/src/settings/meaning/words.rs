@@ -1,94 +1,86 @@
 //! Settings that are one of a few words.
+//!
+//! A setting has the type of whatever it decides: a word is read as that type, and mirrored nowhere.
+
+use attache_kernel::agent::definition::reading::NameFrom;
+use attache_runtime::{discovery::DiscoveryMode, model::wire::WireApi, store::Durability};
+
+/// A type whose values are words in the settings.
+pub(crate) trait Words: Copy + 'static {
+    /// All the words, as they are written.
+    const WORDS: &'static [&'static str];
+
+    /// What the word means, if it is one.
+    fn of_word(word: &str) -> Option<Self>;
+
+    /// The word, as it is written.
+    #[cfg(test)]
+    fn as_word(self) -> &'static str;
+}
 
 macro_rules! words {
-    ($(#[doc = $doc:literal])+ $name:ident {
-        $($(#[doc = $variant_doc:literal])+ $variant:ident = $word:literal,)+
-    }) => {
-        $(#[doc = $doc])+
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum $name {
-            $($(#[doc = $variant_doc])+ $variant,)+
-        }
+    ($name:ident { $($variant:ident = $word:literal,)+ }) => {
+        impl Words for $name {
+            const WORDS: &'static [&'static str] = &[$($word,)+];
 
-        impl $name {
-            /// All the words, as they are written.
-            pub(crate) const WORDS: &'static [&'static str] = &[$($word,)+];
-
-            /// The word, as it is written.
-            pub(crate) const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)+
-                }
-            }
-
-            /// What the word means, if it is one.
-            pub(crate) fn of_word(word: &str) -> Option<Self> {
+            fn of_word(word: &str) -> Option<Self> {
                 match word {
                     $($word => Some(Self::$variant),)+
                     _ => None,
+                }
+            }
+
+            #[cfg(test)]
+            fn as_word(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
                 }
             }
         }
     };
 }
 
-words! {
-    /// When a person is asked before a tool runs, in the words of Codex.
-    ApprovalPolicy {
-        /// Before everything that is not known to be harmless.
-        Untrusted = "untrusted",
-        /// When something failed in the sandbox.
-        OnFailure = "on-failure",
-        /// When a call needs it.
-        OnRequest = "on-request",
-        /// Never: what would need it is refused.
-        Never = "never",
-    }
+/// When a person is asked before a tool runs, in the words of Codex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ApprovalPolicy {
+    /// Before everything that is not known to be harmless.
+    Untrusted,
+    /// When something failed in the sandbox.
+    OnFailure,
+    /// When a call needs it.
+    OnRequest,
+    /// Never: what would need it is refused.
+    Never,
 }
 
-words! {
-    /// How a provider is talked to.
-    WireApi {
-        /// The Responses API.
-        Responses = "responses",
-        /// The Chat Completions API.
-        Chat = "chat",
-        /// The Messages API of Anthropic.
-        Anthropic = "anthropic",
-        /// Gemini's `generateContent`.
-        Gemini = "gemini",
-    }
-}
+words!(ApprovalPolicy {
+    Untrusted = "untrusted",
+    OnFailure = "on-failure",
+    OnRequest = "on-request",
+    Never = "never",
+});
 
-words! {
-    /// What a transcript survives at the end of a turn.
-    Durability {
-        /// The death of the process.
-        Process = "process",
-        /// The death of the machine: each turn waits for the disk.
-        Machine = "machine",
-    }
-}
+words!(WireApi {
+    Responses = "responses",
+    Chat = "chat",
+    Anthropic = "anthropic",
+    Gemini = "gemini",
+});
 
-words! {
-    /// Where agents are looked for.
-    Discovery {
-        /// In all the places where agents are kept.
-        Auto = "auto",
-        /// Only where told.
-        Manual = "manual",
-    }
-}
+words!(Durability {
+    Process = "process",
+    Machine = "machine",
+});
 
-words! {
-    /// What an agent's name is taken from.
-    NameFrom {
-        /// The file's frontmatter; the file's name where that has none.
-        Frontmatter = "frontmatter",
-        /// The file's name.
-        Filename = "filename",
-    }
-}
+words!(DiscoveryMode {
+    Auto = "auto",
+    Manual = "manual",
+});
+
+words!(NameFrom {
+    Frontmatter = "frontmatter",
+    Filename = "filename",
+});
 
 #[cfg(test)]
 mod tests {
@@ -99,11 +91,11 @@ mod tests {
         macro_rules! check {
             ($($name:ident),+) => {
                 $(for word in $name::WORDS {
-                    assert_eq!($name::of_word(word).map($name::as_str), Some(*word));
+                    assert_eq!($name::of_word(word).map($name::as_word), Some(*word));
                 })+
             };
         }
-        check!(ApprovalPolicy, WireApi, Durability, Discovery, NameFrom);
+        check!(ApprovalPolicy, WireApi, Durability, DiscoveryMode, NameFrom);
         assert_eq!(WireApi::of_word("Chat"), None);
     }
 }

@@ -1,7 +1,9 @@
 //! The table of all settings, in the order they are shown and documented.
 
 use super::{BuiltIn, Key, Keys, Kind, ProjectUse, Secrecy, Shape, Spelling};
-use crate::settings::meaning::{ApprovalPolicy, Discovery, Durability, NameFrom, WireApi};
+use crate::settings::meaning::{
+    ApprovalPolicy, DiscoveryMode, Durability, NameFrom, WireApi, Words as _,
+};
 
 /// The keys of a settings file.
 pub(crate) const ROOT: Keys = listed(&[SETTINGS, PROFILES]);
@@ -11,7 +13,7 @@ const SETTINGS: &[Key] = &[
     key("model", TEXT).in_project(ProjectUse::LIVE_MODEL),
     key("model_provider", TEXT).in_project(ProjectUse::Trusted),
     key("approval_policy", word(ApprovalPolicy::WORDS))
-        .by_default(BuiltIn::Text(ApprovalPolicy::OnRequest.as_str()))
+        .by_default(BuiltIn::Text("on-request"))
         .in_project(ProjectUse::Trusted),
     key("model_aliases", Shape::Named("alias", &TEXT)).in_project(ProjectUse::Trusted),
     key("model_providers", Shape::Named("id", &Shape::Section(listed(&[PROVIDER]))))
@@ -26,7 +28,7 @@ const SETTINGS: &[Key] = &[
         .by_default(BuiltIn::EmptyList)
         .in_project(ProjectUse::Trusted),
     key("durability", word(Durability::WORDS))
-        .by_default(BuiltIn::Text(Durability::Process.as_str()))
+        .by_default(BuiltIn::Text("process"))
         .in_project(ProjectUse::DURABLE),
     key("retention_days", whole(1)).in_project(ProjectUse::Trusted),
     key("stall_seconds", whole(1)).by_default(BuiltIn::Whole(90)),
@@ -90,8 +92,8 @@ const TOOLS: &[Key] = &[key("subagent_tools", SWITCH)
 
 const SUBAGENTS: &[Key] = &[
     key("enabled", SWITCH).by_default(BuiltIn::Switch(true)).in_project(ProjectUse::SWITCHED_OFF),
-    key("discovery", word(Discovery::WORDS))
-        .by_default(BuiltIn::Text(Discovery::Auto.as_str()))
+    key("discovery", word(DiscoveryMode::WORDS))
+        .by_default(BuiltIn::Text("auto"))
         .in_project(ProjectUse::MANUAL),
     key("agents_dir", Shape::Value(Kind::Path)).in_project(ProjectUse::INSIDE),
     key("default_model", TEXT).in_project(ProjectUse::LIVE_MODEL),
@@ -102,8 +104,7 @@ const SUBAGENTS: &[Key] = &[
     key("auto_route", SWITCH)
         .by_default(BuiltIn::Switch(false))
         .in_project(ProjectUse::SWITCHED_OFF),
-    key("name_from", word(NameFrom::WORDS))
-        .by_default(BuiltIn::Text(NameFrom::Frontmatter.as_str())),
+    key("name_from", word(NameFrom::WORDS)).by_default(BuiltIn::Text("frontmatter")),
     key("require_description", SWITCH).by_default(BuiltIn::Switch(true)),
     key("model_allowlist", Shape::Value(Kind::Texts))
         .by_default(BuiltIn::EmptyList)

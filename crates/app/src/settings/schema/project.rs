@@ -9,10 +9,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::settings::{
-    meaning::{Discovery, Durability},
-    written::{Table, Value, find},
-};
+use crate::settings::written::{Table, Value, find};
 
 /// What an untrusted project may do with a key.
 #[derive(Clone, Copy)]
@@ -58,13 +55,11 @@ impl ProjectUse {
     pub(super) const SWITCHED_OFF: Self =
         Self::Within { admits: is_switched_off, label: "may switch off" };
     /// Discovery that looks in fewer places.
-    pub(super) const MANUAL: Self = Self::Within {
-        admits: |judged| is_same_or(judged, Discovery::Manual.as_str()),
-        label: "may set \"manual\"",
-    };
+    pub(super) const MANUAL: Self =
+        Self::Within { admits: |judged| is_same_or(judged, "manual"), label: "may set \"manual\"" };
     /// Durability that holds more.
     pub(super) const DURABLE: Self = Self::Within {
-        admits: |judged| is_same_or(judged, Durability::Machine.as_str()),
+        admits: |judged| is_same_or(judged, "machine"),
         label: "may set \"machine\"",
     };
     /// A path inside the project, where the user has not said where to look.
@@ -140,8 +135,7 @@ fn is_own_place(judged: &Judged<'_>) -> bool {
         return false;
     };
     let discovery = find(judged.settings, &["subagents", "discovery"]);
-    let only_where_told =
-        discovery.is_some_and(|node| node.value == Value::Text(Discovery::Manual.as_str().into()));
+    let only_where_told = discovery.is_some_and(|node| node.value == Value::Text("manual".into()));
     is_added(judged) && !only_where_told && real(path).starts_with(real(judged.project_root))
 }
 

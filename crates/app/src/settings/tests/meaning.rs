@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::World;
 use crate::settings::{
-    ApprovalPolicy, Discovery, Durability, ModelPrice, NameFrom, SubagentSettings, WireApi,
+    ApprovalPolicy, DiscoveryMode, Durability, ModelPrice, NameFrom, SubagentSettings, WireApi,
 };
 
 const ALL: &str = r#"
@@ -103,7 +103,7 @@ fn every_setting_reaches_its_field() {
         settings.subagents,
         SubagentSettings {
             enabled: false,
-            discovery: Discovery::Manual,
+            discovery: DiscoveryMode::Manual,
             agents_dir: Some("/agents".into()),
             default_model: Some("d".into()),
             default_timeout_seconds: 3,

@@ -2,6 +2,11 @@
 
 use super::*;
 
+/// Every maker is set up.
+fn ready() -> Vec<String> {
+    Home::ALL.map(|home| home.as_str().to_owned()).to_vec()
+}
+
 struct Case {
     env: Option<&'static str>,
     call: Option<&'static str>,
@@ -22,6 +27,7 @@ fn chosen(case: &Case) -> (String, ChosenBy) {
         parent: ModelRef { model: "p", provider: "here", reached: Reached::AtHome },
         aliases: &aliases,
         providers: &[],
+        ready: &ready(),
         planning: Planning::No,
     })
     .unwrap();
@@ -76,6 +82,7 @@ fn placed(case: &Place, planning: Planning) -> (String, String, ChosenBy) {
             alias("best", "gpt-9"),
         ]),
         providers: &["openai".to_owned(), "gemini".to_owned(), "mine".to_owned()],
+        ready: &ready(),
         planning,
     })
     .unwrap();
@@ -197,6 +204,7 @@ fn a_call_outside_the_allowlist_is_refused_with_the_list() {
         },
         aliases: &BTreeMap::from([("sonnet".to_owned(), "my-sonnet".to_owned())]),
         providers: &["openai".to_owned()],
+        ready: &ready(),
         planning: Planning::Yes,
     };
     assert!(choose(&question).unwrap_err().to_string().ends_with("a, b"));
@@ -232,6 +240,7 @@ fn planning_on_a_provider_of_ones_own_goes_by_its_settings() {
             },
             aliases,
             providers: &[],
+            ready: &ready(),
             planning,
         };
         let choice = choose(&question).unwrap();
@@ -273,6 +282,7 @@ fn the_allowlist_knows_a_model_with_the_provider_it_goes_to_anyway() {
             parent: ModelRef { model: "m", provider: parent, reached: Reached::AtHome },
             aliases: &aliases,
             providers: &providers,
+            ready: &ready(),
             planning: Planning::No,
         });
         assert_eq!(choice.is_ok(), allowed, "{call} under {parent}: {choice:?}");
@@ -298,6 +308,7 @@ fn a_gateway_keeps_what_is_asked_of_it() {
             parent: ModelRef { model: "m", provider, reached: Reached::Elsewhere },
             aliases: &BTreeMap::new(),
             providers: &[],
+            ready: &ready(),
             planning: Planning::No,
         })
         .unwrap();

@@ -105,6 +105,7 @@ pub(super) fn assignment() -> Assignment {
         id: "scripted".to_owned(),
         provider: "testkit".to_owned(),
         chosen_by: ChosenBy::Parent,
+        asked: None,
     };
     let ids = (RunId::new("agent-1"), SessionId::new("session-1"));
     Assignment {

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, pin::Pin};
 
 use attache_kernel::{
-    id::RunId,
+    id::{RunId, SessionId},
     run::{
         assignment::Assignment,
         transcript::{Entry, Header},
@@ -12,7 +12,8 @@ use attache_kernel::{
 
 use super::FileStore;
 use crate::store::{
-    JournalWriter, ResumeClaim, Secrets, Store, StoreError, StoreFuture, Summary, Transcript,
+    JournalWriter, ResumeClaim, Secrets, SessionSpending, Store, StoreError, StoreFuture, Summary,
+    Transcript,
 };
 
 impl FileStore {
@@ -66,6 +67,18 @@ impl Store for FileStore {
     ) -> StoreFuture<'a, ResumeClaim> {
         let (earlier, by) = (earlier.clone(), by.clone());
         self.off_thread(move |store| store.claim_resume(&earlier, &by))
+    }
+
+    fn spent_in<'a>(&'a self, session: &'a SessionId) -> StoreFuture<'a, SessionSpending> {
+        let session = session.clone();
+        self.off_thread(move |store| {
+            let mut spent = SessionSpending::default();
+            for turn in store.spending_in(&session)?.flatten().flat_map(|run| run.turns) {
+                spent.tokens = spent.tokens.saturating_add(turn.spent.usage.total_tokens());
+                spent.cost_usd += turn.spent.cost_usd.unwrap_or_default();
+            }
+            Ok(spent)
+        })
     }
 
     fn artifacts_dir(&self, run: &Assignment) -> Result<PathBuf, StoreError> {

@@ -97,7 +97,7 @@ async fn forked(lab: &Lab, parent: &Run, assignment: Assignment) -> Request {
     run.start(Duration::ZERO);
     let Step::CallModel(request) = run.next_step() else { panic!("a run begins with a call") };
     lab.turn(&completes());
-    let call = ModelCall { request: &request, assignment: run.assignment() };
+    let call = ModelCall::of_run(&request, run.assignment());
     lab.model.call(call, &mut |_: Chunk| {}).await.unwrap();
     lab.server.requests().pop().unwrap()
 }

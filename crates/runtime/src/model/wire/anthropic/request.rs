@@ -84,9 +84,7 @@ pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
 }
 
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, assignment, traits, tools } = asked;
-    let config = &assignment.definition.model_config;
-    let model = assignment.model.id.as_str();
+    let Asked { request, model, config, traits, tools, .. } = asked;
     let usual = if model.contains("claude") { NEW_MODEL_OUTPUT } else { USUAL_OUTPUT };
     let most = traits.max_output_tokens.unwrap_or(usual);
     let wish = wish(config, traits.thinking);

@@ -87,10 +87,9 @@ pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
 }
 
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, assignment, traits, tools } = asked;
-    let config = &assignment.definition.model_config;
+    let Asked { request, model, config, cache_key, traits, tools } = asked;
     let mut head = Head::new(tools)
-        .with("model", assignment.model.id.as_str())
+        .with("model", model)
         .with("stream", true)
         .with("stream_options", json!({"include_usage": true}))
         .with_some("temperature", config.temperature)
@@ -98,7 +97,7 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         .with_some("reasoning_effort", wish(config, traits.thinking).map(as_effort))
         .with_some("tool_choice", demanded(asked));
     if traits.openai {
-        head = head.with("prompt_cache_key", assignment.session_id.to_string());
+        head = head.with("prompt_cache_key", cache_key);
     }
     let mut messages = Vec::with_capacity(request.messages.len() + 8);
     for message in request.messages.messages() {
@@ -109,8 +108,8 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
 
 /// A demanded call. Only OpenAI itself is known to take it together with reasoning.
 fn demanded(asked: Asked<'_>) -> Option<&'static str> {
-    let Asked { request, assignment, traits, .. } = asked;
-    let wished = wish(&assignment.definition.model_config, traits.thinking);
+    let Asked { request, config, traits, .. } = asked;
+    let wished = wish(config, traits.thinking);
     let thinks = !traits.openai && !matches!(wished, None | Some(Wish::Nothing));
     (request.demand == Demand::AnyTool && !thinks).then_some("required")
 }

@@ -91,8 +91,7 @@ pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
 }
 
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, assignment, traits, tools } = asked;
-    let config = &assignment.definition.model_config;
+    let Asked { request, config, traits, tools, .. } = asked;
     let messages = request.messages.messages();
     let instructions: Vec<Value> = messages
         .iter()

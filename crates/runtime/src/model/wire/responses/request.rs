@@ -79,8 +79,7 @@ pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
 }
 
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, assignment, traits, tools } = asked;
-    let config = &assignment.definition.model_config;
+    let Asked { request, model, config, cache_key, traits, tools } = asked;
     let wished = wish(config, traits.thinking);
     let messages = request.messages.messages();
     let (instructions, messages) = match messages.split_first() {
@@ -91,7 +90,7 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         None => (None, messages),
     };
     let mut head = Head::new(tools)
-        .with("model", assignment.model.id.as_str())
+        .with("model", model)
         .with("stream", true)
         .with("store", false)
         .with_some("instructions", instructions)
@@ -99,13 +98,10 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         .with_some("top_p", config.top_p)
         .with_some("tool_choice", (request.demand == Demand::AnyTool).then_some("required"))
         .with_some("reasoning", wished.map(|wish| json!({"effort": as_effort(wish)})));
-    if traits
-        .thinking
-        .map_or_else(|| may_reason(&assignment.model.id), |kind| kind != Thinking::None)
-    {
+    if traits.thinking.map_or_else(|| may_reason(model), |kind| kind != Thinking::None) {
         head = head.with("include", json!(["reasoning.encrypted_content"]));
     }
-    head = head.with("prompt_cache_key", assignment.session_id.to_string());
+    head = head.with("prompt_cache_key", cache_key);
     let mut items = Vec::with_capacity(messages.len() * 2);
     for message in messages {
         write(message, &mut items);

@@ -1,0 +1,118 @@
+//! The order a command line means.
+
+use std::sync::Arc;
+
+use attache_kernel::run::limits::ExplicitLimits;
+use attache_runtime::{
+    host::{InputText, Inputs, Order, OrderError, Subject, TrustFor},
+    runtime::Runtime,
+    store::FileStore,
+};
+
+use super::{RunArgs, task};
+use crate::{
+    failure::Failure,
+    no_effect,
+    print::{
+        self,
+        palette::{Tone, paint},
+    },
+    setup::{Setup, order_failure},
+    transcripts,
+};
+
+/// What the command line asks for.
+pub(super) async fn order(
+    args: &RunArgs,
+    setup: &Setup,
+    runtime: &Runtime,
+    store: &FileStore,
+) -> Result<Order, Failure> {
+    let (subject, task) = match &args.resume {
+        Some(id) => resumed(args, setup, runtime, &transcripts::resolve(id, store)?).await?,
+        None => fresh(args, setup, runtime)?,
+    };
+    let working_directory = match &subject {
+        Subject::Earlier(_) => setup.moved.as_ref().map(|_| setup.working_directory.clone()),
+        Subject::Named(_) | Subject::Found(_) => None,
+    };
+    Ok(Order {
+        inputs: inputs(&args.inputs)?,
+        model: args.model.clone(),
+        provider: args.provider.clone(),
+        limits: ExplicitLimits {
+            max_turns: args.max_turns,
+            max_time_seconds: args.timeout,
+            ..ExplicitLimits::default()
+        },
+        trust: if args.trust { TrustFor::ThisRun } else { TrustFor::Recorded },
+        working_directory,
+        today: Some(jiff::Zoned::now().date().to_string()),
+        approver: args.approver().map(Arc::from),
+        ..Order::new(subject, task)
+    })
+}
+
+fn fresh(args: &RunArgs, setup: &Setup, runtime: &Runtime) -> Result<(Subject, String), Failure> {
+    let name = args.agent.as_deref().unwrap_or_default();
+    let agent = runtime.agent(name).map_err(|error| order_failure(&error))?;
+    if !setup.quiet {
+        for notice in no_effect::of_definition(agent.definition()) {
+            print::aside(&format!("{} {notice}", paint(Tone::Warning, "notice:")));
+        }
+    }
+    let may_be_empty = agent.can_begin_without_task(!args.inputs.is_empty());
+    let task = read_task(&args.task, args, may_be_empty, setup)?;
+    Ok((agent.into(), task))
+}
+
+async fn resumed(
+    args: &RunArgs,
+    setup: &Setup,
+    runtime: &Runtime,
+    id: &str,
+) -> Result<(Subject, String), Failure> {
+    let earlier = runtime.earlier(id).await.map_err(|error| order_failure(&error))?;
+    // Without an agent's name on the command line, its place holds the first word of the task.
+    let mut words: Vec<String> = args.agent.iter().chain(&args.task).cloned().collect();
+    if args.agent_stands_first && !words.is_empty() {
+        let named = words.remove(0);
+        if !earlier.is_named(&named) {
+            let before = earlier.run().assignment();
+            return Err(order_failure(&OrderError::OtherAgent {
+                run: before.agent_id.clone(),
+                agent: before.definition.agent_type.to_string(),
+                named,
+            }));
+        }
+    }
+    let task = read_task(&words, args, true, setup)?;
+    Ok((earlier.into(), task))
+}
+
+fn inputs(given: &[String]) -> Result<Inputs, Failure> {
+    if given.is_empty() {
+        return Ok(Inputs::Typed(serde_json::Map::new()));
+    }
+    let written = given.iter().map(|pair| {
+        let (name, text) = pair.split_once('=').ok_or_else(|| {
+            Failure::usage(format!("--input {pair} has no `=`")).hint("write --input KEY=VALUE")
+        })?;
+        Ok(InputText { name: name.to_owned(), text: text.to_owned() })
+    });
+    Ok(Inputs::Written(written.collect::<Result<_, Failure>>()?))
+}
+
+fn read_task(
+    words: &[String],
+    args: &RunArgs,
+    may_be_empty: bool,
+    setup: &Setup,
+) -> Result<String, Failure> {
+    let file = args.file.as_deref();
+    let task = task::read(words, file, may_be_empty)?;
+    if !setup.quiet && task::passes_over_input(words, file) {
+        print::aside("standard input is not read: put a `-` after the task to add it");
+    }
+    Ok(task)
+}

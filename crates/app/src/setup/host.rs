@@ -1,0 +1,178 @@
+//! The front door as the settings and the environment want it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use attache_kernel::{
+    agent::{
+        definition::{Definition, Trust},
+        registry::Appraisal,
+    },
+    model::{choice::OVERRIDE_VARIABLES, price::Price},
+};
+use attache_offline::OfflineModel;
+use attache_runtime::{
+    credentials::Credentials,
+    executor::Patience,
+    host::{
+        Host, McpOffer, ModelPolicy, Models, Offer, ParentModel, Providers, Switchboard, Workplace,
+        appraise,
+    },
+    model::{Model, provider::ProviderDescription},
+    runtime::Runtime,
+    store::FileStore,
+    tasks::{Runs, TreeLimits},
+};
+
+use super::{Setup, providers};
+use crate::{
+    environment::Environment,
+    failure::Failure,
+    settings::{ModelPrice, Settings},
+};
+
+/// Which models there are, and which of them the user wants.
+pub(super) fn models(
+    settings: &Settings,
+    environment: &Environment,
+    stored: Result<Credentials, String>,
+) -> Models {
+    let override_model = OVERRIDE_VARIABLES.iter().find_map(|name| {
+        let falls_through = |value: &str| {
+            ["", "inherit", "auto"].contains(&value.trim().to_ascii_lowercase().as_str())
+        };
+        environment.get(name).filter(|value| !falls_through(value))
+    });
+    let prices = settings.model_prices.iter();
+    let (stored, stored_problem) = match stored {
+        Ok(stored) => (Some(stored), None),
+        Err(problem) => (None, Some(problem)),
+    };
+    Models {
+        policy: ModelPolicy {
+            override_model: override_model.map(str::to_owned),
+            model: settings.model.clone(),
+            model_provider: settings.model_provider.clone(),
+            default_model: settings.subagents.default_model.clone(),
+            aliases: settings.model_aliases.clone(),
+            allowlist: settings.subagents.model_allowlist.clone(),
+            prices: prices.map(|(model, written)| (model.clone(), price(written))).collect(),
+            context_windows: settings.model_context_windows.clone(),
+        },
+        providers: Providers {
+            described: providers::described(&settings.model_providers, environment),
+            stored,
+            stored_problem,
+        },
+    }
+}
+
+/// Which tools there are.
+pub(super) fn offer(settings: &Settings) -> Offer {
+    let servers = settings.mcp_servers.iter().filter(|(_, server)| server.enabled);
+    let offered = servers.map(|(name, server)| {
+        let offer = McpOffer {
+            enabled_tools: server.enabled_tools.clone(),
+            disabled_tools: server.disabled_tools.clone(),
+        };
+        (name.clone(), offer)
+    });
+    Offer {
+        subagent_tools: settings.tools.subagent_tools,
+        mcp_servers: offered.collect(),
+        max_depth: settings.subagents.max_depth,
+        custom: Vec::new(),
+    }
+}
+
+/// A price is one only with both sides.
+fn price(written: &ModelPrice) -> Option<Price> {
+    Some(Price {
+        input: written.input?,
+        output: written.output?,
+        cache_read: written.cached,
+        cache_write: written.cache_write,
+        above: None,
+    })
+}
+
+impl Setup {
+    /// What runs agents here.
+    pub(crate) fn runtime(&self, store: FileStore) -> Result<Runtime, Failure> {
+        let settings = &self.settings;
+        let discovery = self.discovery()?;
+        self.tell_session_problems(&discovery);
+        let host = Host {
+            is_enabled: settings.subagents.enabled,
+            discovery: Mutex::new(discovery),
+            trust: self.trust.clone(),
+            models: self.models.clone(),
+            switchboard: self.switchboard(),
+            offer: self.offer.clone(),
+            workplace: self.workplace(),
+            tree: TreeLimits {
+                max_tokens: settings.subagents.max_tree_tokens,
+                max_cost_usd: settings.subagents.max_tree_cost_usd,
+            },
+        };
+        let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
+        let patience = Patience {
+            stall: seconds(settings.stall_seconds),
+            tool: seconds(settings.tool_timeout_seconds),
+        };
+        let runs = Runs::new(Arc::new(store), patience);
+        let runs = runs.with_slots(settings.subagents.max_concurrent);
+        Ok(Runtime::new(Arc::new(host), runs))
+    }
+
+    /// How models are reached.
+    pub(crate) fn switchboard(&self) -> Switchboard {
+        let offline: Arc<dyn Model> = Arc::new(OfflineModel);
+        Switchboard {
+            http: self.http.clone(),
+            local: BTreeMap::from([("offline".to_owned(), offline)]),
+            working_directory: self.working_directory.clone(),
+        }
+    }
+
+    /// Where agents work.
+    pub(crate) fn workplace(&self) -> Workplace {
+        Workplace {
+            working_directory: self.working_directory.clone(),
+            further_roots: self.settings.workspace_roots.clone(),
+        }
+    }
+
+    /// What a definition comes down to here.
+    pub(super) fn appraise(
+        &self,
+        definition: &Definition,
+        trust: Trust,
+        parent: &ParentModel,
+    ) -> Appraisal {
+        appraise(&self.offer, &self.models, definition, trust, parent)
+    }
+
+    /// The tools a definition would get if its file were trusted.
+    pub(crate) fn tools_if_trusted(&self, definition: &Definition) -> Vec<String> {
+        self.appraise(definition, Trust::Trusted, &self.parent_model()).effective_tools
+    }
+
+    /// What a bare run has for a parent's model.
+    pub(crate) fn parent_model(&self) -> ParentModel {
+        self.models.parent_model()
+    }
+
+    /// All providers that talk over the network: the built-in ones, then those of the settings.
+    pub(crate) fn providers_in_force(&self) -> Vec<ProviderDescription> {
+        self.models.providers.all()
+    }
+
+    /// The provider of that id, if there is one.
+    pub(crate) fn provider_in_force(&self, id: &str) -> Option<ProviderDescription> {
+        self.models.providers.get(id)
+    }
+}

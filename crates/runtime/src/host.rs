@@ -1,0 +1,362 @@
+//! The front door: turns an order into a prepared run or an error, with notices as values.
+//!
+//! Whoever wants a run goes through here: the command line, the `Task` tool, an MCP host, a program.
+//! It knows no command line, prints nothing and reads no environment; the look-up, the rights and the
+//! model of a run are each worked out once.
+
+mod connection;
+mod error;
+mod inputs;
+mod models;
+mod notice;
+mod order;
+mod rights;
+mod workplace;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use attache_kernel::{
+    agent::{
+        definition::{Definition, Trust},
+        registry::{Appraisal, Inventory, Record},
+    },
+    id::AgentName,
+    model::choice::ModelChoice,
+    run::{
+        Run,
+        assignment::{Assignment, TemplateFacts},
+        limits::{RunLimits, TreeBudget},
+        transcript::fold,
+    },
+};
+use jiff::Timestamp;
+
+use self::models::ModelCallWish;
+pub use self::{
+    connection::{Asker, ConnectError, Connection, Switchboard},
+    error::OrderError,
+    inputs::{InputError, InputText},
+    models::{ModelPolicy, Models, ParentModel, Providers},
+    notice::{Notice, not_sent},
+    order::{Agent, EarlierRun, Inputs, Order, Subject, TrustFor},
+    rights::{McpOffer, Offer},
+    workplace::Workplace,
+};
+use crate::{
+    approvals::Approvals,
+    discovery::Discovery,
+    store::{RunState, Store},
+    tasks::{Past, RunHandle, Start, TreeBudgetStart, TreeLimits, new_run_id, new_session_id},
+    trust::TrustStore,
+};
+
+/// What the front door works with.
+#[derive(Debug)]
+pub struct Host {
+    /// Whether there are subagents at all.
+    pub is_enabled: bool,
+    /// Where agents are found.
+    pub discovery: Mutex<Discovery>,
+    /// Which of them the user trusts.
+    pub trust: TrustStore,
+    /// Which models there are.
+    pub models: Models,
+    /// How they are reached.
+    pub switchboard: Switchboard,
+    /// Which tools there are.
+    pub offer: Offer,
+    /// Where agents work.
+    pub workplace: Workplace,
+    /// What the agents of a session may use together.
+    pub tree: TreeLimits,
+}
+
+/// A run that can be started.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What whoever asked for it should know.
+    pub notices: Vec<Notice>,
+    pub(crate) start: Start,
+}
+
+impl Prepared {
+    /// Which agent does what, as whom, with which model, rights and limits.
+    pub fn assignment(&self) -> &Assignment {
+        &self.start.assignment
+    }
+}
+
+impl Host {
+    fn discovery(&self) -> MutexGuard<'_, Discovery> {
+        self.discovery.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The agents there are now, each with the tools and the model it would get.
+    pub fn inventory(&self) -> Inventory {
+        let parent = self.models.parent_model();
+        self.look(|definition, trust| {
+            appraise(&self.offer, &self.models, definition, trust, &parent)
+        })
+    }
+
+    fn look(&self, appraise: impl Fn(&Definition, Trust) -> Appraisal) -> Inventory {
+        let found = self.discovery().look(&self.trust);
+        Inventory::new(found.candidates, found.events, appraise)
+    }
+
+    /// The agent of that name, in any spelling, if it can be run.
+    pub fn agent(&self, name: &str) -> Result<Agent, OrderError> {
+        if !self.is_enabled {
+            return Err(OrderError::SwitchedOff);
+        }
+        let inventory = self.look(|_, _| Appraisal::default());
+        let record = inventory.find(name)?.clone();
+        match record.definition.clone() {
+            Some(definition) => Ok(Agent { record, definition }),
+            None => Err(OrderError::NothingRead(record.name)),
+        }
+    }
+
+    /// An earlier run that can go on.
+    pub async fn earlier(&self, id: &str, store: &dyn Store) -> Result<EarlierRun, OrderError> {
+        let transcript = store.read(id).await?;
+        if transcript.state == RunState::Running {
+            return Err(OrderError::StillRuns(transcript.header.run.agent_id));
+        }
+        Ok(EarlierRun { run: Box::new(fold(transcript.into_lines())?) })
+    }
+
+    /// Prepares a run.
+    pub async fn prepare(&self, order: Order, store: &dyn Store) -> Result<Prepared, OrderError> {
+        let budget = self.tree_budget(&order, store).await?;
+        let mut order = order;
+        let subject = std::mem::replace(&mut order.subject, Subject::Named(String::new()));
+        let mut prepared = match subject {
+            Subject::Named(name) => self.fresh(self.agent(&name)?, order),
+            Subject::Found(agent) => self.fresh(agent, order),
+            Subject::Earlier(earlier) => self.resumed(earlier, order),
+        }?;
+        prepared.start.budget = budget;
+        let left = match &prepared.start.parent {
+            Some(parent) => parent.live().budget.left(),
+            None => budget.left(),
+        };
+        prepared.start.assignment.limits.tree =
+            TreeBudget { tokens: left.max_tokens, cost_usd: left.max_cost_usd };
+        Ok(prepared)
+    }
+
+    /// What is left for the tree of a run; an error if nothing is.
+    async fn tree_budget(
+        &self,
+        order: &Order,
+        store: &dyn Store,
+    ) -> Result<TreeBudgetStart, OrderError> {
+        let mut budget = TreeBudgetStart { limits: self.tree, ..TreeBudgetStart::default() };
+        if let Subject::Earlier(earlier) = &order.subject
+            && self.tree != TreeLimits::default()
+            && order.parent.is_none()
+        {
+            let spent = store.spent_in(&earlier.run.assignment().session_id).await?;
+            (budget.tokens, budget.cost_usd) = (spent.tokens, spent.cost_usd);
+        }
+        let left = match &order.parent {
+            Some(parent) => parent.live().budget.left(),
+            None => budget.left(),
+        };
+        if left.max_tokens == Some(0) {
+            let most = self.tree.max_tokens.unwrap_or_default();
+            return Err(OrderError::BudgetSpent {
+                what: format!("{most} tokens"),
+                key: "max_tree_tokens",
+            });
+        }
+        if left.max_cost_usd.is_some_and(|left| left <= 0.0) {
+            let most = self.tree.max_cost_usd.unwrap_or_default();
+            return Err(OrderError::BudgetSpent {
+                what: format!("${most}"),
+                key: "max_tree_cost_usd",
+            });
+        }
+        Ok(budget)
+    }
+
+    fn fresh(&self, agent: Agent, order: Order) -> Result<Prepared, OrderError> {
+        let Agent { record, definition } = agent;
+        let mut notices = Vec::new();
+        let inputs = match &order.inputs {
+            Inputs::Typed(inputs) => inputs.clone(),
+            Inputs::Written(texts) => inputs::read(texts, definition.input_config.as_ref())?,
+        };
+        let trust = order.trust.or_recorded(record.trusted);
+        let asked = order.working_directory.as_deref();
+        let root = self.workplace.folder(&definition, trust, asked)?;
+        let parent = order.parent.as_ref().map(RunHandle::assignment);
+        let depth = parent.map_or(FIRST_DEPTH, |parent| parent.depth.saturating_add(1));
+        if parent.is_some() && depth > self.offer.max_depth {
+            return Err(OrderError::TooDeep { depth, max_depth: self.offer.max_depth });
+        }
+        let parent_rights = parent.map(|parent| &parent.rights);
+        let filtered = self.offer.rights(&definition, trust, depth, parent_rights);
+        let parent_model = parent.map_or_else(
+            || self.models.parent_model(),
+            |parent| ParentModel {
+                model: parent.model.id.clone(),
+                provider: parent.model.provider.clone(),
+            },
+        );
+        let wish =
+            ModelCallWish { model: order.model.as_deref(), provider: order.provider.as_deref() };
+        let choice = self
+            .models
+            .choose(&definition, parent_model, wish, &mut notices)
+            .map_err(ConnectError::from)?;
+        let connection = self.connect(&choice, &definition, trust, &mut notices)?;
+        let session = parent.map_or_else(new_session_id, |parent| parent.session_id.clone());
+        let ids = (new_run_id(), session);
+        let mut assignment = Assignment {
+            parent_id: parent.map(|parent| parent.agent_id.clone()),
+            depth,
+            description: order.description.clone(),
+            inputs,
+            environment: facts(&root, &order),
+            model_limits: connection.limits,
+            withheld_tools: filtered.withheld.iter().map(Into::into).collect(),
+            ..Assignment::new(ids, definition, order.task.clone(), connection.used.clone())
+        };
+        if let Some(source) = order.source.clone() {
+            assignment.source = source;
+        }
+        assignment.limits = assignment.limits.with(order.limits);
+        let start = Start {
+            stall: connection.stall,
+            further_roots: self.workplace.further_roots.clone(),
+            parent: order.parent,
+            approvals: approvals(order.approver),
+            ..Start::new(assignment, filtered.tools, connection.model, root)
+        };
+        Ok(Prepared { notices, start })
+    }
+
+    fn resumed(&self, earlier: EarlierRun, order: Order) -> Result<Prepared, OrderError> {
+        if order.inputs != Inputs::Typed(serde_json::Map::new()) {
+            return Err(OrderError::InputsOfResumed);
+        }
+        let mut notices = Vec::new();
+        let before = earlier.run.assignment();
+        let record = self.unchanged(&before.definition);
+        let trust = match &record {
+            Some((record, _)) => order.trust.or_recorded(record.trusted),
+            None => order.trust.or_recorded(Trust::Untrusted),
+        };
+        let today = record.map_or(before.definition.run_config, |(_, now)| now.run_config);
+        let definition = Arc::clone(&before.definition);
+        let filtered = self.offer.rights(&definition, trust, before.depth, None);
+        let choice = match (&order.model, &order.provider) {
+            (None, None) => as_before(&earlier.run),
+            (model, provider) => {
+                let parent = self.models.parent_model();
+                let wish = ModelCallWish { model: model.as_deref(), provider: provider.as_deref() };
+                self.models
+                    .choose(&definition, parent, wish, &mut notices)
+                    .map_err(ConnectError::from)?
+            }
+        };
+        let connection = self.connect(&choice, &definition, trust, &mut notices)?;
+        let root = PathBuf::from(&before.environment.cwd);
+        let root = self.workplace.earlier_folder(&definition, trust, root)?;
+        if let Some(asked) = &order.working_directory
+            && root.canonicalize().ok() != asked.canonicalize().ok()
+        {
+            notices.push(Notice::GoesOnIn { folder: root.display().to_string() });
+        }
+        let mut assignment = before
+            .resumed_as(new_run_id(), order.task)
+            .narrowed_to(&filtered.tools, RunLimits::from(&today));
+        assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
+        assignment.model = connection.used;
+        assignment.model_limits = connection.limits;
+        assignment.limits = assignment.limits.with(order.limits);
+        let rights = assignment.rights.clone();
+        let start = Start {
+            stall: connection.stall,
+            further_roots: self.workplace.further_roots.clone(),
+            parent: order.parent,
+            approvals: approvals(order.approver),
+            past: Past::Earlier(earlier.run),
+            ..Start::new(assignment, rights, connection.model, root)
+        };
+        Ok(Prepared { notices, start })
+    }
+
+    fn connect(
+        &self,
+        choice: &ModelChoice,
+        definition: &Definition,
+        trust: Trust,
+        notices: &mut Vec<Notice>,
+    ) -> Result<Connection, ConnectError> {
+        let is_capped =
+            definition.run_config.max_cost_usd.is_some() || self.tree.max_cost_usd.is_some();
+        let asker = Asker { definition, trust, is_capped };
+        self.switchboard.connect(choice, asker, &self.models, notices)
+    }
+
+    /// The record of a resumed agent, and its definition, if its file still says what it said. Its
+    /// limits do not count: the command line and the settings change them from run to run.
+    fn unchanged(&self, before: &Definition) -> Option<(Record, Arc<Definition>)> {
+        let inventory = self.look(|_, _| Appraisal::default());
+        let record = inventory.record(before.agent_type.as_str()).ok()?;
+        let now = record.definition.clone()?;
+        let same =
+            Definition { run_config: before.run_config, ..Definition::clone(&now) } == *before;
+        same.then(|| (record.clone(), now))
+    }
+}
+
+/// What a definition comes down to when it is run from here.
+pub fn appraise(
+    offer: &Offer,
+    models: &Models,
+    definition: &Definition,
+    trust: Trust,
+    parent: &ParentModel,
+) -> Appraisal {
+    let filtered = offer.rights(definition, trust, FIRST_DEPTH, None);
+    Appraisal {
+        effective_tools: filtered.tools.names().map(ToString::to_string).collect(),
+        withheld_tools: filtered.withheld.iter().map(Into::into).collect(),
+        effective_model: models.usual(definition, parent),
+    }
+}
+
+/// The depth of an agent that nobody but the user started.
+const FIRST_DEPTH: u32 = 1;
+
+impl EarlierRun {
+    /// Whether that word names the run's agent, in any spelling.
+    pub fn is_named(&self, word: &str) -> bool {
+        AgentName::new(word).key() == self.run.assignment().definition.agent_type.key()
+    }
+}
+
+fn approvals(approver: Option<Arc<dyn crate::approvals::Approver>>) -> Approvals {
+    approver.map_or_else(Approvals::default, Approvals::new)
+}
+
+fn as_before(run: &Run) -> ModelChoice {
+    let used = &run.assignment().model;
+    ModelChoice {
+        asked: used.asked.clone(),
+        ..ModelChoice::new(&used.id, &used.provider, used.chosen_by)
+    }
+}
+
+fn facts(root: &Path, order: &Order) -> TemplateFacts {
+    let today = order.today.clone();
+    let today = today.unwrap_or_else(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
+    TemplateFacts { cwd: root.display().to_string(), today }
+}

@@ -1,0 +1,112 @@
+//! Why an order cannot be carried out: what is wrong, and what to do about it.
+
+use std::path::PathBuf;
+
+use attache_kernel::{agent::registry::LookupError, id::RunId, run::transcript::FoldError};
+
+use super::{connection::ConnectError, inputs::InputError};
+use crate::store::StoreError;
+
+/// Why an order cannot be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderError {
+    /// There are no subagents here.
+    #[error("subagents are switched off (subagents.enabled = false)")]
+    SwitchedOff,
+    /// There is no such agent, or it cannot be run.
+    #[error(transparent)]
+    Agent(#[from] LookupError),
+    /// Nothing could be read of its file.
+    #[error("nothing could be read of the agent `{0}`")]
+    NothingRead(String),
+    /// An agent was named that is not the one of the earlier run.
+    #[error("the run {run} is one of `{agent}`, not of `{named}`")]
+    OtherAgent {
+        /// The run.
+        run: RunId,
+        /// Its agent.
+        agent: String,
+        /// The agent that was named.
+        named: String,
+    },
+    /// The inputs cannot be read.
+    #[error(transparent)]
+    Inputs(#[from] InputError),
+    /// A resumed run has its inputs.
+    #[error("--input cannot be changed: a resumed run has its inputs")]
+    InputsOfResumed,
+    /// The folder cannot be used.
+    #[error("cannot work in {}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The folder of an earlier run is gone.
+    #[error("the run's folder {} is gone", .0.display())]
+    FolderGone(PathBuf),
+    /// An untrusted agent wants to work outside of the workspace.
+    #[error("`{agent}` wants to work in {}, outside of the workspace", folder.display())]
+    OutsideWorkspace {
+        /// The agent.
+        agent: String,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The earlier run still goes on.
+    #[error("{0} still runs")]
+    StillRuns(RunId),
+    /// The earlier run's transcript makes no run.
+    #[error("the transcript cannot be continued")]
+    Transcript(#[from] FoldError),
+    /// The transcript cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// No model answers.
+    #[error(transparent)]
+    Model(#[from] ConnectError),
+    /// The session has spent what it may.
+    #[error("this session has spent its budget of {what}")]
+    BudgetSpent {
+        /// How much that was.
+        what: String,
+        /// The setting.
+        key: &'static str,
+    },
+    /// Agents may not be nested that deep.
+    #[error("Sub-agents are not enabled in this nested context")]
+    TooDeep {
+        /// The depth the run would have.
+        depth: u32,
+        /// The depth runs may have.
+        max_depth: u32,
+    },
+}
+
+impl OrderError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::SwitchedOff => Some("set subagents.enabled = true".to_owned()),
+            Self::NothingRead(_) => Some("`attache validate` says what is wrong".to_owned()),
+            Self::OtherAgent { agent, .. } => {
+                Some(format!("name `{agent}` or no agent, or start a new run without --resume"))
+            }
+            Self::Inputs(error) => error.hint(),
+            Self::InputsOfResumed => Some("say what is new in the task".to_owned()),
+            Self::FolderGone(_) => Some("restore the folder".to_owned()),
+            Self::OutsideWorkspace { .. } => Some(
+                "trust the agent, or add the folder to workspace_roots in your settings".to_owned(),
+            ),
+            Self::StillRuns(_) => Some("wait for it, or stop it first".to_owned()),
+            Self::Store(error) => Some(error.hint()),
+            Self::Model(error) => error.hint(),
+            Self::BudgetSpent { key, .. } => Some(format!("raise subagents.{key}")),
+            Self::TooDeep { max_depth, .. } => {
+                Some(format!("subagents.max_depth is {max_depth}: do the work without delegating"))
+            }
+            Self::Agent(_) | Self::Folder { .. } | Self::Transcript(_) => None,
+        }
+    }
+}

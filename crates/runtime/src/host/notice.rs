@@ -1,0 +1,105 @@
+//! Notices: what whoever asked for a run should know about it, as values. Nothing here is printed.
+
+use std::fmt;
+
+use attache_kernel::agent::definition::Definition;
+
+/// Something to know about a run that was prepared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// No provider is set up, and the built-in model answers; with the model that was asked for.
+    OfflineAnswers {
+        /// The model the agent asks for.
+        asked: Option<String>,
+    },
+    /// The short name of a model was passed over.
+    AliasPassedOver {
+        /// The short name.
+        alias: String,
+        /// The agent that asks for it.
+        agent: String,
+        /// The model that answers instead.
+        model: String,
+        /// Its provider.
+        provider: String,
+    },
+    /// The address an agent asks for is not used, since the agent is not trusted.
+    EndpointNotUsed {
+        /// The agent.
+        agent: String,
+    },
+    /// No price is known, so the cost cannot be capped.
+    CostNotCapped {
+        /// The model.
+        model: String,
+    },
+    /// What an agent asks of its model is not sent.
+    NotSent {
+        /// The fields.
+        fields: Vec<String>,
+        /// The model.
+        model: String,
+    },
+    /// A small model plans, since no larger one is known there.
+    PlanningStaysSmall {
+        /// The model.
+        model: String,
+        /// Its provider.
+        provider: String,
+    },
+    /// A resumed run goes on in the folder it began in.
+    GoesOnIn {
+        /// The folder.
+        folder: String,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OfflineAnswers { asked: None } => formatter.write_str(
+                "no model provider is set up: the built-in `offline` model searches and reads",
+            ),
+            Self::OfflineAnswers { asked: Some(model) } => write!(
+                formatter,
+                "no model provider is set up for `{model}`: the built-in `offline` model searches and reads"
+            ),
+            Self::AliasPassedOver { alias, agent, model, provider } => write!(
+                formatter,
+                "`{agent}` asks for `{alias}`, whose maker is not set up: it runs on `{model}` of `{provider}` (set model_aliases.{alias} to choose)"
+            ),
+            Self::EndpointNotUsed { agent } => write!(
+                formatter,
+                "the endpoint of `{agent}` is not used: the agent is not trusted (attache trust {agent})"
+            ),
+            Self::CostNotCapped { model } => write!(
+                formatter,
+                "no price is known for `{model}`: its cost cannot be capped (set [model_prices.\"{model}\"])"
+            ),
+            Self::NotSent { fields, model } => {
+                let verb = if fields.len() > 1 { "are" } else { "is" };
+                let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
+                let fields = fields.join(" and ");
+                write!(
+                    formatter,
+                    "{fields} {verb} not sent: `{model}` cannot be told how much to think"
+                )
+            }
+            Self::PlanningStaysSmall { model, provider } => write!(
+                formatter,
+                "planning stays on `{model}`: nothing says what `sonnet` is on `{provider}` (set model_aliases.sonnet)"
+            ),
+            Self::GoesOnIn { folder } => {
+                write!(formatter, "the run goes on where it began, in {folder}")
+            }
+        }
+    }
+}
+
+/// What an agent asks of its model and the model cannot do.
+pub fn not_sent(definition: &Definition, model: &str) -> Option<Notice> {
+    let thinking = attache_kernel::model::catalogue::find(model).map(|known| known.thinking);
+    let fields = crate::model::wire::unheeded(&definition.model_config, thinking);
+    let fields: Vec<String> = fields.iter().map(ToString::to_string).collect();
+    (!fields.is_empty()).then(|| Notice::NotSent { fields, model: model.to_owned() })
+}

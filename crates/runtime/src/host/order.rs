@@ -1,0 +1,175 @@
+//! An order: which agent is to do what, as whoever asks for it says so.
+//!
+//! Every way to start a run gives one: the command line, the `Task` tool, an MCP host, a program.
+
+use std::{path::PathBuf, sync::Arc};
+
+use attache_kernel::{
+    agent::{
+        definition::{Definition, Trust},
+        registry::Record,
+    },
+    run::{Run, assignment::SessionSource, limits::ExplicitLimits},
+};
+use serde_json::{Map, Value};
+
+use super::inputs::InputText;
+use crate::{approvals::Approver, tasks::RunHandle};
+
+/// Which agent is to do what.
+///
+/// ```
+/// use attache_runtime::prelude::Order;
+/// let order = Order { model: Some("offline".into()), ..Order::new("Explore", "where is the parser?") };
+/// assert_eq!(order.task, "where is the parser?");
+/// ```
+#[derive(Debug)]
+pub struct Order {
+    /// Who is to do it.
+    pub subject: Subject,
+    /// The task.
+    pub task: String,
+    /// The task in a few words.
+    pub description: Option<String>,
+    /// The values of the agent's typed inputs.
+    pub inputs: Inputs,
+    /// The model to run on; none leaves it to the agent and the settings.
+    pub model: Option<String>,
+    /// The provider of that model.
+    pub provider: Option<String>,
+    /// Limits for this run alone.
+    pub limits: ExplicitLimits,
+    /// The run that asks for it.
+    pub parent: Option<RunHandle>,
+    /// Whether the agent's file counts as trusted.
+    pub trust: TrustFor,
+    /// Where the agent works; none is the workspace.
+    pub working_directory: Option<PathBuf>,
+    /// Where the session was started from; none is a subagent of that name.
+    pub source: Option<SessionSource>,
+    /// The date as the agent is to read it; none is today's in UTC.
+    pub today: Option<String>,
+    /// Who is asked whether a call may begin; none refuses what would have to be asked.
+    pub approver: Option<Arc<dyn Approver>>,
+}
+
+/// Who is to do it.
+#[derive(Debug)]
+pub enum Subject {
+    /// The agent of that name, in any spelling.
+    Named(String),
+    /// An agent that was looked up.
+    Found(Agent),
+    /// An earlier run, which goes on in a new one.
+    Earlier(EarlierRun),
+}
+
+/// An agent that can be run.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    pub(super) record: Record,
+    pub(super) definition: Arc<Definition>,
+}
+
+/// A run that can go on.
+#[derive(Debug)]
+pub struct EarlierRun {
+    pub(super) run: Box<Run>,
+}
+
+/// The values of an agent's typed inputs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Inputs {
+    /// Values of the declared types.
+    Typed(Map<String, Value>),
+    /// Texts, to be read as the declared types.
+    Written(Vec<InputText>),
+}
+
+/// Whether an agent's file counts as trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TrustFor {
+    /// As it is recorded.
+    #[default]
+    Recorded,
+    /// For this run, whatever is recorded.
+    ThisRun,
+}
+
+impl Order {
+    /// An agent and its task.
+    pub fn new(agent: impl Into<Subject>, task: impl Into<String>) -> Self {
+        Self {
+            subject: agent.into(),
+            task: task.into(),
+            description: None,
+            inputs: Inputs::Typed(Map::new()),
+            model: None,
+            provider: None,
+            limits: ExplicitLimits::default(),
+            parent: None,
+            trust: TrustFor::Recorded,
+            working_directory: None,
+            source: None,
+            today: None,
+            approver: None,
+        }
+    }
+}
+
+impl TrustFor {
+    pub(super) fn or_recorded(self, recorded: Trust) -> Trust {
+        match self {
+            Self::Recorded => recorded,
+            Self::ThisRun => Trust::Trusted,
+        }
+    }
+}
+
+impl From<&str> for Subject {
+    fn from(name: &str) -> Self {
+        Self::Named(name.to_owned())
+    }
+}
+
+impl From<String> for Subject {
+    fn from(name: String) -> Self {
+        Self::Named(name)
+    }
+}
+
+impl From<Agent> for Subject {
+    fn from(agent: Agent) -> Self {
+        Self::Found(agent)
+    }
+}
+
+impl From<EarlierRun> for Subject {
+    fn from(run: EarlierRun) -> Self {
+        Self::Earlier(run)
+    }
+}
+
+impl Agent {
+    /// What its file says.
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// Its record in the inventory.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Whether it can begin without a task, given whether it gets inputs.
+    pub fn can_begin_without_task(&self, has_inputs: bool) -> bool {
+        has_inputs || self.definition.prompt_config.query.is_some()
+    }
+}
+
+impl EarlierRun {
+    /// The run as far as it came.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+}

@@ -1,0 +1,99 @@
+//! Rights: what an agent may call when it is run here.
+
+use std::collections::BTreeMap;
+
+use attache_kernel::{
+    agent::definition::{Definition, ToolAccess, Trust},
+    rights::{
+        filter::{Delegation, FilterRequest, Filtered, Schedule, ToolSet, filter},
+        tool_name::{BuiltinTool, ToolName, ToolPattern},
+    },
+};
+
+/// What the host offers.
+#[derive(Debug, Clone, Default)]
+pub struct Offer {
+    /// Whether agents may have the delegation tools.
+    pub subagent_tools: bool,
+    /// The tools of MCP servers, by server.
+    pub mcp_servers: BTreeMap<String, McpOffer>,
+    /// Further tools that are registered.
+    pub custom: Vec<ToolName>,
+    /// How deep agents may start agents.
+    pub max_depth: u32,
+}
+
+/// What the settings say of an MCP server's tools.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct McpOffer {
+    /// The only tools that are used; none is all.
+    pub enabled_tools: Option<Vec<String>>,
+    /// Tools that are not used.
+    pub disabled_tools: Vec<String>,
+}
+
+impl Offer {
+    /// What an agent may call at that depth, below those rights.
+    pub fn rights(
+        &self,
+        definition: &Definition,
+        trust: Trust,
+        depth: u32,
+        parent: Option<&ToolSet>,
+    ) -> Filtered {
+        let host;
+        let parent = match parent {
+            Some(parent) => parent,
+            None => {
+                host = self.host_tools(definition);
+                &host
+            }
+        };
+        filter(&FilterRequest {
+            definition,
+            trust,
+            parent,
+            schedule: if definition.background {
+                Schedule::Background
+            } else {
+                Schedule::Foreground
+            },
+            delegation: Delegation { depth, max_depth: self.max_depth },
+        })
+    }
+
+    /// Every tool the host offers a main agent, as far as it can be told before an MCP server is
+    /// started: what the settings or the definition name of a server, and `*` for the rest of it.
+    fn host_tools(&self, definition: &Definition) -> ToolSet {
+        let offered = BuiltinTool::ALL.iter().copied().filter(|tool| match tool {
+            // They belong to hosts that have skills and slash commands.
+            BuiltinTool::Skill | BuiltinTool::SlashCommand => false,
+            tool if BuiltinTool::DELEGATION.contains(tool) => self.subagent_tools,
+            _ => true,
+        });
+        let mcp = self.mcp_servers.iter();
+        let mcp = mcp.flat_map(|(name, server)| server.tools(name, definition));
+        let custom = self.custom.iter().cloned();
+        ToolSet::of_host(offered.map(ToolName::Builtin).chain(mcp).chain(custom))
+    }
+}
+
+impl McpOffer {
+    fn tools(&self, name: &str, definition: &Definition) -> Vec<ToolName> {
+        let named = |tool: &str| ToolName::Mcp { server: name.to_owned(), tool: tool.to_owned() };
+        if let Some(tools) = &self.enabled_tools {
+            let used = tools.iter().filter(|tool| !self.disabled_tools.contains(tool));
+            return used.map(|tool| named(tool)).collect();
+        }
+        let ToolAccess::List(entries) = &definition.tools else { return vec![named("*")] };
+        let mut tools = vec![named("*")];
+        for entry in entries {
+            let Ok(ToolPattern::Exactly(meant)) = ToolPattern::parse(entry) else { continue };
+            tools.extend(meant.into_iter().filter(|tool| {
+                matches!(tool, ToolName::Mcp { server: of, tool }
+                    if of == name && !self.disabled_tools.contains(tool))
+            }));
+        }
+        tools
+    }
+}

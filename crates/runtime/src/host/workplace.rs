@@ -1,0 +1,68 @@
+//! The workplace: which folders agents may work in.
+
+use std::path::{Path, PathBuf};
+
+use attache_kernel::agent::definition::{Definition, Trust};
+
+use super::error::OrderError;
+
+/// Where agents work.
+#[derive(Debug, Clone, Default)]
+pub struct Workplace {
+    /// The workspace.
+    pub working_directory: PathBuf,
+    /// Further directories that file tools may use.
+    pub further_roots: Vec<PathBuf>,
+}
+
+impl Workplace {
+    /// Whether a folder lies in the workspace, or in another root the settings allow.
+    pub fn holds(&self, folder: &Path) -> bool {
+        let roots = std::iter::once(&self.working_directory).chain(&self.further_roots);
+        let real = folder.canonicalize().ok();
+        real.is_some_and(|real| {
+            roots.filter_map(|root| root.canonicalize().ok()).any(|root| real.starts_with(root))
+        })
+    }
+
+    /// Where an agent works: in its base directory, which an untrusted file cannot put outside of the
+    /// workspace.
+    pub(super) fn folder(
+        &self,
+        definition: &Definition,
+        trust: Trust,
+        asked: Option<&Path>,
+    ) -> Result<PathBuf, OrderError> {
+        let workspace = asked.unwrap_or(&self.working_directory);
+        let Some(base) = &definition.base_dir else { return Ok(workspace.to_path_buf()) };
+        let folder = workspace.join(base);
+        match folder.canonicalize() {
+            Err(source) => Err(OrderError::Folder { folder, source }),
+            Ok(real) => match trust {
+                Trust::Untrusted if !self.holds(&real) => Err(outside(definition, real)),
+                Trust::Untrusted | Trust::Trusted => Ok(folder),
+            },
+        }
+    }
+
+    /// Where an earlier run worked, if it still may.
+    pub(super) fn earlier_folder(
+        &self,
+        definition: &Definition,
+        trust: Trust,
+        root: PathBuf,
+    ) -> Result<PathBuf, OrderError> {
+        if !root.is_dir() {
+            return Err(OrderError::FolderGone(root));
+        }
+        // What could be worked in then need not be now.
+        if trust == Trust::Untrusted && definition.base_dir.is_some() && !self.holds(&root) {
+            return Err(outside(definition, root));
+        }
+        Ok(root)
+    }
+}
+
+fn outside(definition: &Definition, folder: PathBuf) -> OrderError {
+    OrderError::OutsideWorkspace { agent: definition.agent_type.to_string(), folder }
+}

@@ -1,0 +1,201 @@
+//! Setting up a runtime by hand, for programs that embed it.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
+use attache_kernel::agent::definition::{Diagnostic, reading::Rules};
+
+use super::Runtime;
+use crate::{
+    discovery::{Discovery, DiscoveryMode, Places},
+    executor::Patience,
+    host::{Host, ModelPolicy, Models, Offer, Providers, Switchboard, Workplace},
+    model::{
+        Model,
+        http::{HttpClient, Proxies},
+        provider::ProviderDescription,
+    },
+    store::{FileStore, Options, Store},
+    tasks::{Runs, TreeLimits},
+    tool::{Tool, catalogue::builtin_tools},
+    trust::{TrustError, TrustStore},
+};
+
+/// Sets up a runtime. What is not set is as bare as it can be: no agents but the built-in ones, no
+/// provider, transcripts in `.attache/sessions` of the working directory.
+#[derive(Debug)]
+pub struct RuntimeBuilder {
+    working_directory: PathBuf,
+    agents_dirs: Vec<PathBuf>,
+    agents_json: Option<String>,
+    tools: Vec<Arc<dyn Tool>>,
+    models: BTreeMap<String, Arc<dyn Model>>,
+    policy: ModelPolicy,
+    providers: Vec<ProviderDescription>,
+    store: Option<Arc<dyn Store>>,
+    patience: Patience,
+    max_concurrent: u32,
+    max_depth: u32,
+    tree: TreeLimits,
+}
+
+/// Why a runtime cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The agents given as JSON cannot be read.
+    #[error("the agents cannot be read: {}", .0.message)]
+    Agents(Box<Diagnostic>),
+    /// What is trusted cannot be read.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+}
+
+impl RuntimeBuilder {
+    pub(super) fn new(working_directory: PathBuf) -> Self {
+        Self {
+            working_directory,
+            agents_dirs: Vec::new(),
+            agents_json: None,
+            tools: builtin_tools(),
+            models: BTreeMap::new(),
+            policy: ModelPolicy::default(),
+            providers: Vec::new(),
+            store: None,
+            patience: Patience::default(),
+            max_concurrent: 16,
+            max_depth: 1,
+            tree: TreeLimits::default(),
+        }
+    }
+
+    /// Adds a directory of agent files.
+    #[must_use]
+    pub fn agents_dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.agents_dirs.push(directory.into());
+        self
+    }
+
+    /// Adds agents as one JSON object: `{"name": {"description": "…", "prompt": "…"}}`. They count as
+    /// trusted.
+    #[must_use]
+    pub fn agents_json(mut self, json: impl Into<String>) -> Self {
+        self.agents_json = Some(json.into());
+        self
+    }
+
+    /// Adds a tool; one of the same name takes the place of a built-in one.
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// Adds a model of this process, to be asked for by that name.
+    #[must_use]
+    pub fn model(mut self, name: impl Into<String>, model: impl Model + 'static) -> Self {
+        self.models.insert(name.into(), Arc::new(model));
+        self
+    }
+
+    /// Sets which model answers.
+    #[must_use]
+    pub fn model_policy(mut self, policy: ModelPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Adds a provider that is reached over the network.
+    #[must_use]
+    pub fn provider(mut self, provider: ProviderDescription) -> Self {
+        self.providers.push(ProviderDescription { is_from_settings: true, ..provider });
+        self
+    }
+
+    /// Sets where runs are written down.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Sets the timeouts of models and tools.
+    #[must_use]
+    pub fn patience(mut self, patience: Patience) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Sets the number of runs that go on at once; more wait in a queue. 16 if it is not set.
+    #[must_use]
+    pub fn max_concurrent(mut self, runs: u32) -> Self {
+        self.max_concurrent = runs;
+        self
+    }
+
+    /// Sets how deep agents may start agents. 1 if it is not set.
+    #[must_use]
+    pub fn max_depth(mut self, depth: u32) -> Self {
+        self.max_depth = depth;
+        self
+    }
+
+    /// Sets what the agents of a tree may use together.
+    #[must_use]
+    pub fn tree_limits(mut self, limits: TreeLimits) -> Self {
+        self.tree = limits;
+        self
+    }
+
+    /// The runtime.
+    pub fn build(self) -> Result<Runtime, BuildError> {
+        let home = self.working_directory.join(".attache");
+        let places = Places {
+            working_directory: self.working_directory.clone(),
+            home: None,
+            attache_home: home.clone(),
+            agents_dir: None,
+            extra_dirs: self.agents_dirs,
+            mode: DiscoveryMode::Manual,
+        };
+        let mut discovery = Discovery::new(places, Rules::default());
+        if let Some(json) = &self.agents_json {
+            discovery
+                .add_session_agents(json)
+                .map_err(|problem| BuildError::Agents(Box::new(problem)))?;
+        }
+        let store = self
+            .store
+            .unwrap_or_else(|| Arc::new(FileStore::new(home.join("sessions"), Options::default())));
+        let custom = self.tools.iter().map(|tool| tool.spec().name.clone()).collect();
+        let host = Host {
+            is_enabled: true,
+            discovery: Mutex::new(discovery),
+            trust: TrustStore::load(&home)?,
+            models: Models {
+                policy: self.policy,
+                providers: Providers { described: self.providers, ..Providers::default() },
+            },
+            switchboard: Switchboard {
+                http: HttpClient::new(Proxies::default()),
+                local: self.models,
+                working_directory: self.working_directory.clone(),
+            },
+            offer: Offer {
+                subagent_tools: true,
+                max_depth: self.max_depth,
+                custom,
+                ..Offer::default()
+            },
+            workplace: Workplace {
+                working_directory: self.working_directory,
+                further_roots: Vec::new(),
+            },
+            tree: self.tree,
+        };
+        let runs = Runs::with_tools(store, self.patience, self.tools);
+        Ok(Runtime::new(Arc::new(host), runs.with_slots(self.max_concurrent)))
+    }
+}

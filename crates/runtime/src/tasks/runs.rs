@@ -1,0 +1,489 @@
+//! The runs under way: starts them, owns them, and hands out what watches and stops them.
+//!
+//! Invariant: every run belongs to the one who started it. Dropping the last copy of the owner ends its
+//! runs and everything they hold; handles on them learn of it.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use attache_kernel::{
+    id::{RunId, SessionId},
+    rights::{
+        filter::{ToolSet, WithheldTool},
+        permission::{CallGuard, Permission, SharedGuard},
+        tool_name::ToolName,
+    },
+    run::{
+        Run, RunError,
+        assignment::{Assignment, RunRequest},
+        event::Event,
+        fork::Fork,
+        outcome::{RunResult, Surroundings},
+        tool_spec::ToolSpec,
+        transcript::Header,
+    },
+};
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tracing::{Instrument as _, Span, field::Empty};
+use uuid::Uuid;
+
+use crate::{
+    approvals::Approvals,
+    artifacts::Artifacts,
+    events::EventLog,
+    executor::{Broken, Execution, Patience, drive},
+    host::Host,
+    model::Model,
+    store::{ResumeClaim, Secrets, Store, StoreError},
+    tasks::{Delegate, Links, LiveRun, RunHandle, Slots, TreeBudget, TreeLimits, letterbox},
+    tool::{AnswerForm, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
+    workspace::{Workspace, WorkspaceError},
+};
+
+/// Starts runs and owns them. A copy is the same owner.
+#[derive(Debug, Clone)]
+pub struct Runs {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    tools: Arc<BTreeMap<ToolName, Arc<dyn Tool>>>,
+    store: Arc<dyn Store>,
+    patience: Patience,
+    slots: Slots,
+    runs: Mutex<BTreeMap<RunId, Owned>>,
+}
+
+/// A run under way, with the task that drives it.
+#[derive(Debug)]
+struct Owned {
+    handle: RunHandle,
+    _task: AbortOnDropHandle<()>,
+}
+
+/// What it takes to start a run.
+#[derive(Debug)]
+pub struct Start {
+    /// Which agent does what; its tools are set by the runtime from `rights`.
+    pub assignment: Assignment,
+    /// What the agent may call.
+    pub rights: ToolSet,
+    /// What answers it.
+    pub model: Arc<dyn Model>,
+    /// The stall timeout; none uses the default.
+    pub stall: Option<Duration>,
+    /// Where it works.
+    pub root: PathBuf,
+    /// Further directories its file tools may use.
+    pub further_roots: Vec<PathBuf>,
+    /// What it goes on with.
+    pub past: Past,
+    /// The run it works for.
+    pub parent: Option<RunHandle>,
+    /// What the tree may use whose root it is; a run with a parent shares that one's.
+    pub budget: TreeBudgetStart,
+    /// Who is asked whether a call may begin.
+    pub approvals: Approvals,
+}
+
+impl Start {
+    /// A run of its own, with nothing but its task.
+    pub fn new(
+        assignment: Assignment,
+        rights: ToolSet,
+        model: Arc<dyn Model>,
+        root: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            assignment,
+            rights,
+            model,
+            stall: None,
+            root: root.into(),
+            further_roots: Vec::new(),
+            past: Past::Nothing,
+            parent: None,
+            budget: TreeBudgetStart::default(),
+            approvals: Approvals::default(),
+        }
+    }
+}
+
+/// What a run begins with.
+#[derive(Debug)]
+pub enum Past {
+    /// Nothing but its task.
+    Nothing,
+    /// What another agent had said and seen.
+    Fork(Fork),
+    /// What an earlier run of the same agent had said and seen.
+    Earlier(Box<Run>),
+}
+
+/// The budget of a tree at its beginning.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TreeBudgetStart {
+    /// What the tree may use.
+    pub limits: TreeLimits,
+    /// The tokens that were used before.
+    pub tokens: u64,
+    /// The money that was spent before.
+    pub cost_usd: f64,
+}
+
+impl TreeBudgetStart {
+    /// What is left of it.
+    pub(crate) fn left(&self) -> TreeLimits {
+        TreeBudget::new(self.limits, self.tokens, self.cost_usd).left()
+    }
+}
+
+/// How many earlier runs back the output that was too long to show can still be read.
+const MOST_EARLIER_RUNS: usize = 50;
+
+/// Why a run was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The assignment makes no run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The working directory cannot be used.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// The run cannot be written down, or an earlier one not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Runs {
+    /// Owns nothing yet, and has the built-in tools.
+    pub fn new(store: Arc<dyn Store>, patience: Patience) -> Self {
+        Self::with_tools(store, patience, builtin_tools())
+    }
+
+    /// Owns nothing yet, and has those tools.
+    pub fn with_tools(
+        store: Arc<dyn Store>,
+        patience: Patience,
+        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+    ) -> Self {
+        let tools: BTreeMap<_, _> =
+            tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect();
+        let tools = Arc::new(tools);
+        Self {
+            shared: Arc::new(Shared {
+                tools,
+                store,
+                patience,
+                slots: Slots::new(u32::MAX),
+                runs: Mutex::default(),
+            }),
+        }
+    }
+
+    /// The same with that many slots: more runs wait in a queue. Only before the first run.
+    #[must_use]
+    pub fn with_slots(mut self, max_concurrent: u32) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.slots = Slots::new(max_concurrent);
+        }
+        self
+    }
+
+    /// The names of the tools there are.
+    pub fn tools(&self) -> impl Iterator<Item = &ToolName> {
+        self.shared.tools.keys()
+    }
+
+    /// Where its runs are written down.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    /// Waits until everything that was written is on the disk: the last thing to do before the process
+    /// ends.
+    pub async fn settled(&self) {
+        self.shared.store.settled().await;
+    }
+
+    /// The runs under way.
+    pub fn runs(&self) -> Vec<RunId> {
+        self.shared.runs().keys().cloned().collect()
+    }
+
+    /// The handle of a run under way.
+    pub fn handle(&self, id: &RunId) -> Option<RunHandle> {
+        self.shared.runs().get(id).map(|owned| owned.handle.clone())
+    }
+
+    /// Starts a run that cannot delegate. It goes on by itself; the handle tells of it.
+    pub async fn start(&self, start: Start) -> Result<RunHandle, StartError> {
+        self.start_from(start, None).await
+    }
+
+    /// Starts a run whose tools may start others through that front door.
+    pub(crate) async fn start_from(
+        &self,
+        mut start: Start,
+        host: Option<Arc<Host>>,
+    ) -> Result<RunHandle, StartError> {
+        let shared = &self.shared;
+        let mut claim = None;
+        if let Past::Earlier(earlier) = &start.past {
+            let by = &start.assignment.agent_id;
+            claim = Some(shared.store.claim_resume(earlier.assignment(), by).await?);
+            start.further_roots.extend(shared.earlier_artifacts(earlier).await?);
+        }
+        shared.equip(&mut start.assignment, &start.rights);
+        let guard: SharedGuard =
+            Arc::new(CallRules { rights: start.rights.clone(), tools: Arc::clone(&shared.tools) });
+        let assignment = start.assignment.clone();
+        let (run, opening) = match &start.past {
+            Past::Nothing => Run::new(RunRequest { assignment, fork: None, guard })?,
+            Past::Fork(fork) => {
+                Run::new(RunRequest { assignment, fork: Some(fork.clone()), guard })?
+            }
+            Past::Earlier(earlier) => earlier.resume(assignment, guard)?,
+        };
+        shared.begin(run, opening, start, Reach { claim, host }).await
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakRuns {
+        WeakRuns { shared: Arc::downgrade(&self.shared) }
+    }
+}
+
+/// The owner of runs, for those who must not keep it alive.
+#[derive(Debug, Clone)]
+pub(crate) struct WeakRuns {
+    shared: Weak<Shared>,
+}
+
+impl WeakRuns {
+    pub(crate) fn upgrade(&self) -> Option<Runs> {
+        self.shared.upgrade().map(|shared| Runs { shared })
+    }
+}
+
+/// What a run holds on to, and what its tools can reach, until it ends.
+struct Reach {
+    claim: Option<ResumeClaim>,
+    host: Option<Arc<Host>>,
+}
+
+/// The rules every call is held against when it begins: the run's rights, then what its tool says.
+struct CallRules {
+    rights: ToolSet,
+    tools: Arc<BTreeMap<ToolName, Arc<dyn Tool>>>,
+}
+
+impl CallGuard for CallRules {
+    fn check(&self, tool: &ToolName, arguments: &Value) -> Permission {
+        match CallGuard::check(&self.rights, tool, arguments) {
+            Permission::Allow => match self.tools.get(tool).and_then(|tool| tool.asks(arguments)) {
+                Some(reason) => Permission::Ask { reason },
+                None => Permission::Allow,
+            },
+            refused @ (Permission::Ask { .. } | Permission::Deny { .. }) => refused,
+        }
+    }
+}
+
+impl Shared {
+    fn runs(&self) -> MutexGuard<'_, BTreeMap<RunId, Owned>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the artifacts of a run lie, and of those it went on from.
+    async fn earlier_artifacts(&self, run: &Run) -> Result<Vec<PathBuf>, StoreError> {
+        let mut folders = Vec::new();
+        let mut assignment = run.assignment().clone();
+        loop {
+            folders.push(self.store.artifacts_dir(&assignment)?);
+            let earlier = assignment.resumed_from.filter(|_| folders.len() < MOST_EARLIER_RUNS);
+            let Some(id) = earlier else { return Ok(folders) };
+            // A run that was cleaned away has no artifacts either.
+            let Ok(earlier) = self.store.read(id.as_str()).await else { return Ok(folders) };
+            assignment = earlier.header.run;
+        }
+    }
+
+    /// Offers the tools that the rights allow and that there are.
+    fn equip(&self, assignment: &mut Assignment, rights: &ToolSet) {
+        assignment.rights = rights.clone();
+        assignment.tools.clear();
+        for name in rights.names() {
+            match self.tools.get(name) {
+                Some(tool) => assignment.tools.push(ToolSpec::clone(tool.spec())),
+                None => assignment.withheld_tools.push(WithheldTool {
+                    tool: name.to_string(),
+                    reason: "this version has no such tool yet".to_owned(),
+                }),
+            }
+        }
+    }
+
+    /// Writes the header and sets the run going. A claim on an earlier run is held until the end.
+    async fn begin(
+        self: &Arc<Self>,
+        run: Run,
+        opening: Vec<Event>,
+        start: Start,
+        reach: Reach,
+    ) -> Result<RunHandle, StartError> {
+        let Reach { claim, host } = reach;
+        let header = Header::new(format!("{:.3}", Timestamp::now()), run.assignment().clone());
+        let artifacts = self.store.artifacts_dir(&header.run)?;
+        let mut workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
+        for root in start.further_roots {
+            workspace = workspace.allowing(root);
+        }
+        let journal = self.store.create(&header).await?;
+        let transcript = journal.location();
+        let secrets = self.store.secrets().clone();
+        let parent = start.parent.as_ref().map(|parent| parent.live());
+        let cancel =
+            parent.map_or_else(CancellationToken::new, |parent| parent.cancel.child_token());
+        let budget = match parent {
+            Some(parent) => Arc::clone(&parent.budget),
+            None => {
+                let TreeBudgetStart { limits, tokens, cost_usd } = start.budget;
+                Arc::new(TreeBudget::new(limits, tokens, cost_usd))
+            }
+        };
+        let (inbox, letters) = letterbox();
+        let live = Arc::new(LiveRun {
+            run: Arc::new(run.assignment().clone()),
+            events: EventLog::of(Arc::clone(&self.store), header),
+            inbox,
+            cancel: cancel.clone(),
+            parent: parent.map(Arc::downgrade),
+            budget: Arc::clone(&budget),
+            below: Mutex::default(),
+        });
+        let (sender, receiver) = watch::channel(None);
+        let handle = RunHandle::new(Arc::clone(&live), receiver);
+        let runs = Runs { shared: Arc::clone(self) }.downgrade();
+        let delegate = host.map(|host| Delegate { host, runs, parent: handle.clone() });
+        let execution = Execution {
+            run,
+            opening,
+            next_seq: 1,
+            model: start.model,
+            tools: Arc::clone(&self.tools),
+            approvals: start.approvals,
+            context: ToolContext {
+                workspace: Arc::new(workspace),
+                cancel,
+                artifacts: Arc::new(Artifacts::new(artifacts).masking(secrets.clone())),
+                files: FileGuard::new(Arc::new(start.rights)),
+                answer_form: AnswerForm::default(),
+                delegate,
+            },
+            journal,
+            events: live.events.clone(),
+            links: Links { letters: Some(letters), slots: Some(self.slots.clone()), budget },
+            patience: Patience {
+                stall: start.stall.unwrap_or(self.patience.stall),
+                ..self.patience
+            },
+        };
+        let owner = Arc::downgrade(self);
+        let driven = Arc::clone(&live);
+        // The task cannot end before it is known to its owner.
+        let mut runs = self.runs();
+        let task = tokio::spawn(async move {
+            let _closed = driven.events.closed_on_drop();
+            let _claim = claim;
+            let span = span(&driven.run);
+            let carried_out = carry_out(execution, &driven, transcript).instrument(span.clone());
+            let result = masked(&secrets, carried_out.await);
+            tell(&span, &result);
+            drop(span);
+            let parent = driven.parent.as_ref().and_then(Weak::upgrade);
+            if let Some(parent) = parent {
+                parent.add_child(&result);
+            }
+            let id = result.agent_id.clone();
+            sender.send_replace(Some(Arc::new(result)));
+            if let Some(owner) = owner.upgrade() {
+                owner.runs().remove(&id);
+            }
+        });
+        let id = live.run.agent_id.clone();
+        runs.insert(id, Owned { handle: handle.clone(), _task: AbortOnDropHandle::new(task) });
+        drop(runs);
+        Ok(handle)
+    }
+}
+
+/// A result without the keys that are in no other place either.
+fn masked(secrets: &Secrets, mut result: RunResult) -> RunResult {
+    let mask = |text: &mut String| {
+        if let Cow::Owned(masked) = secrets.mask(text) {
+            *text = masked;
+        }
+    };
+    mask(&mut result.result);
+    result.error.iter_mut().for_each(mask);
+    result.output = result.output.map(|output| secrets.mask_json(output));
+    result
+}
+
+/// The span of a run: names and numbers, never content.
+fn span(run: &Assignment) -> Span {
+    tracing::info_span!(
+        "subagent.run",
+        id = %run.agent_id,
+        name = %run.definition.agent_type,
+        parent = run.parent_id.as_ref().map(RunId::as_str),
+        model = run.model.id,
+        provider = run.model.provider,
+        tools = run.tools.len(),
+        status = Empty,
+        turns = Empty,
+        tokens = Empty,
+        duration_ms = Empty,
+    )
+}
+
+fn tell(span: &Span, result: &RunResult) {
+    span.record("status", result.status.as_str());
+    span.record("turns", result.turns_used);
+    span.record("tokens", result.total_tokens);
+    span.record("duration_ms", result.total_duration_ms);
+}
+
+/// Drives a run to its end.
+async fn carry_out(execution: Execution, live: &LiveRun, transcript: String) -> RunResult {
+    let mut transcript = Some(transcript);
+    let (run, outcome) = drive(execution).await.unwrap_or_else(|Broken { run, error }| {
+        if matches!(error, StoreError::Removed { .. }) {
+            transcript = None;
+        }
+        let outcome = run.broken_off(error.report());
+        (*run, outcome)
+    });
+    live.events.close();
+    let surroundings = Surroundings { transcript, descendants: live.descendants() };
+    outcome.into_result(&run.assignment().result_of(), surroundings)
+}
+
+/// A name for a new run.
+pub fn new_run_id() -> RunId {
+    RunId::new(format!("agent-{}", Uuid::new_v4()))
+}
+
+/// A name for a new session.
+pub fn new_session_id() -> SessionId {
+    SessionId::new(Uuid::new_v4().to_string())
+}
