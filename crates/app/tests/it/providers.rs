@@ -246,9 +246,9 @@ fn an_agents_own_values_go_into_the_request() {
 fn a_budget_ends_a_run_through_a_last_turn() {
     let api = WireApi::Anthropic;
     for (limit, prices, recovered) in [
-        ("maxTokens: 1000", "", true),
-        ("maxCostUsd: 0.001", "[model_prices.lab-1]\ninput = 1.0\noutput = 1.0\n", true),
-        ("maxTokens: 1000", "", false),
+        ("maxTokens: 4000", "", true),
+        ("maxCostUsd: 0.004", "[model_prices.lab-1]\ninput = 1.0\noutput = 1.0\n", true),
+        ("maxTokens: 4000", "", false),
     ] {
         let server = ScriptedServer::start();
         server.answer(api.answer(&looks(1500)));
@@ -262,6 +262,8 @@ fn a_budget_ends_a_run_through_a_last_turn() {
         let result = object(&project.run(&["run", "helper", "x", "--json", "-q"]));
         let last = server.requests()[1].json();
         assert_eq!(last["tools"].as_array().unwrap().len(), 1, "only complete_task is left");
+        assert_eq!(last["tool_choice"], json!({"type": "any"}), "and its call is demanded");
+        assert!(result["total_tokens"].as_u64().unwrap() <= 4000, "{result}");
         if recovered {
             assert_eq!(
                 (&result["status"], &result["recovered_from"]),
@@ -571,7 +573,7 @@ fn a_budget_of_the_whole_tree_holds_for_a_run() {
     let server = ScriptedServer::start();
     server.answer(api.answer(&looks(1500)));
     server.answer(api.answer(&completes("what I have")));
-    let project = lab(&server, api, "[subagents]\nmax_tree_tokens = 1000\n");
+    let project = lab(&server, api, "[subagents]\nmax_tree_tokens = 4000\n");
     let result = object(&project.run(&["run", "Explore", "x", "--json", "-q"]));
     assert_eq!(result["recovered_from"], "budget", "{result}");
 }
@@ -841,25 +843,34 @@ fn being_told_to_end_stops_a_run_in_mid_stream_cleanly() {
 #[test]
 fn a_sessions_budget_is_one_over_all_its_runs() {
     let server = ScriptedServer::start();
-    server.always(WireApi::Chat.answer(&completes("done")));
-    let project = lab(&server, WireApi::Chat, "[subagents]\nmax_tree_tokens = 300\n");
+    let done = tool_call("call_9", "complete_task", &json!({"result": "done"}));
+    server.always(WireApi::Chat.answer(&done.using(used(10_000))));
+    let project = lab(&server, WireApi::Chat, "[subagents]\nmax_tree_tokens = 30000\n");
     let first = object(&project.run(&["run", "Explore", "one", "--json", "-q"]));
-    assert_eq!((&first["status"], &first["total_tokens"]), (&json!("goal"), &json!(110)));
+    assert_eq!((&first["status"], &first["total_tokens"]), (&json!("goal"), &json!(10_010)));
     for _ in 0..2 {
         let next = project.run(&["run", "--resume", "last", "more", "--json", "-q"]);
-        assert_eq!(object(&next)["total_tokens"], 110);
+        assert_eq!(object(&next)["total_tokens"], 10_010);
     }
     let ran = project.run(&["run", "--resume", "last", "more", "--json", "-q"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("spent its budget of 300 tokens"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("spent its budget of 30000 tokens"), "{}", ran.stderr);
     assert!(ran.stderr.contains("subagents.max_tree_tokens"), "{}", ran.stderr);
     // Raising it, as the hint says, gives all of what was added.
-    let raised =
-        ["run", "--resume", "last", "more", "--json", "-q", "-c", "subagents.max_tree_tokens=1000"];
+    let raised = [
+        "run",
+        "--resume",
+        "last",
+        "more",
+        "--json",
+        "-q",
+        "-c",
+        "subagents.max_tree_tokens=90000",
+    ];
     let result = object(&project.run(&raised));
     let lines = fs::read_to_string(result["transcript"].as_str().unwrap()).unwrap();
     let header: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
-    assert_eq!(header["run"]["limits"]["tree"]["tokens"], 670);
+    assert_eq!(header["run"]["limits"]["tree"]["tokens"], 59_970);
     assert_eq!(header["run"]["definition"]["runConfig"]["maxTokens"], json!(null));
     // Another session has its own.
     let other = project.run(&["run", "Explore", "one", "--json", "-q"]);

@@ -103,7 +103,7 @@ fn offline_does_not_judge() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let result: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(result["status"], "error_no_complete_task_call");
-    assert_eq!((&result["output"], &result["partial"]), (&Value::Null, &json!(true)));
+    assert_eq!((&result["output"], &result["partial"]), (&Value::Null, &json!(false)));
     let text = result["result"].as_str().unwrap();
     assert!(
         text.contains("`verdict`, `score`, `safe`") && text.contains("src/main.py:1"),

@@ -130,7 +130,7 @@ pub struct TemplateFacts {
 }
 
 /// What is known about calling a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelLimits {
     /// How often a failed call is tried again.
@@ -140,11 +140,19 @@ pub struct ModelLimits {
     pub max_stream_retries: Option<u32>,
     /// How many tokens a conversation may have; none is not known.
     pub context_window: Option<u64>,
+    /// US dollars per million input tokens, by which the first request is judged; none is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_usd_per_million: Option<f64>,
 }
 
 impl Default for ModelLimits {
     fn default() -> Self {
-        Self { max_retries: 5, max_stream_retries: None, context_window: None }
+        Self {
+            max_retries: 5,
+            max_stream_retries: None,
+            context_window: None,
+            input_usd_per_million: None,
+        }
     }
 }
 

@@ -23,12 +23,12 @@ pub struct RunLimits {
     pub max_cost_usd: Option<f64>,
     /// What was left for the whole tree of agents when the run began.
     #[serde(default)]
-    pub tree: TreeBudget,
+    pub tree: TreeAllowance,
 }
 
 /// What is left for a whole tree of agents; none is no cap.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct TreeBudget {
+pub struct TreeAllowance {
     /// Tokens left.
     pub tokens: Option<u64>,
     /// US dollars left.
@@ -58,7 +58,7 @@ impl From<&RunConfig> for RunLimits {
             grace_period_seconds: config.grace_period_seconds,
             max_tokens: config.max_tokens,
             max_cost_usd: config.max_cost_usd,
-            tree: TreeBudget::default(),
+            tree: TreeAllowance::default(),
         }
     }
 }
@@ -132,7 +132,7 @@ mod tests {
             grace_period_seconds: 10,
             max_tokens: Some(1000),
             max_cost_usd: None,
-            tree: TreeBudget { tokens: Some(700), cost_usd: None },
+            tree: TreeAllowance { tokens: Some(700), cost_usd: None },
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
             max_turns: 20,
             max_tokens: None,
             max_cost_usd: Some(1.5),
-            tree: TreeBudget { tokens: Some(900), cost_usd: Some(0.5) },
+            tree: TreeAllowance { tokens: Some(900), cost_usd: Some(0.5) },
             ..limits()
         };
         let both = limits().smaller(today);

@@ -297,6 +297,7 @@ impl Switchboard {
                 .get(&choice.model)
                 .copied()
                 .or_else(|| facts.map(|known| known.context_window)),
+            input_usd_per_million: price.map(|price| price.input),
         };
         let stall = known.stall_ms.map(|ms| Duration::from_millis(u64::from(ms)));
         let id = known.id.clone();

@@ -9,12 +9,15 @@ use serde::{Deserialize, Serialize};
 use super::Run;
 use crate::{model::usage::Usage, run::event::Event};
 
+const TREE_SPENT: &str = "the budget of the whole tree of agents was reached";
+
 /// What the last answer used, by which the next one is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LastAnswer {
     /// The tokens of the answer itself.
     output_tokens: u64,
-    /// US dollars per token, input and output together; none before the first answer with a price.
+    /// US dollars per token, input and output together; none before the first answer with a price. Until
+    /// then the price of input counts, where it is known.
     usd_per_token: Option<f64>,
 }
 
@@ -92,7 +95,8 @@ impl Run {
         {
             return Some(Exceeded::Tokens { cap, expected });
         }
-        let usd_per_token = self.state.last_answer.usd_per_token.unwrap_or_default();
+        let first = self.assignment.model_limits.input_usd_per_million.map(|usd| usd / 1e6);
+        let usd_per_token = self.state.last_answer.usd_per_token.or(first).unwrap_or_default();
         let usd = self.state.cost.at_least_usd() + usd_per_token * as_float(tokens);
         let cap_usd = limits.cost_cap_usd().filter(|cap_usd| usd > *cap_usd)?;
         Some(Exceeded::Cost { cap_usd })
@@ -101,24 +105,42 @@ impl Run {
     /// What is told of a run that its budget ended.
     pub(crate) fn budget_spent(&self) -> String {
         let limits = &self.assignment.limits;
-        let tokens = self.state.tokens_spent();
-        let exceeded = self.cap_before_turn().filter(|_| !self.state.tree_budget_spent);
-        match exceeded {
+        match self.cap_before_turn().or_else(|| self.fullest_cap()) {
+            _ if self.state.tree_budget_spent => TREE_SPENT.to_owned(),
             Some(Exceeded::Tokens { cap, expected }) if Some(cap) == limits.max_tokens => {
+                let spent = self.state.tokens_spent();
+                let more = match spent.saturating_add(expected) > cap {
+                    true => format!(", and another turn needs about {expected}"),
+                    false => String::new(),
+                };
                 let guessed = match self.state.uncounted_tokens {
                     0 => "",
                     _ => ", by an estimate: the provider does not count them",
                 };
-                format!(
-                    "the budget of {cap} tokens was reached: {tokens} were used, and another turn \
-                     needs about {expected}{guessed}"
-                )
+                format!("the budget of {cap} tokens was reached: {spent} were used{more}{guessed}")
             }
             Some(Exceeded::Cost { cap_usd }) if Some(cap_usd) == limits.max_cost_usd => {
                 let usd = self.state.cost.at_least_usd();
                 format!("the budget of ${cap_usd} was reached: ${usd:.4} were spent")
             }
-            _ => "the budget of the whole tree of agents was reached".to_owned(),
+            Some(_) | None => TREE_SPENT.to_owned(),
+        }
+    }
+
+    /// The cap of which least is left. A last chance that was shortened may leave room again in the cap
+    /// that it was given for.
+    fn fullest_cap(&self) -> Option<Exceeded> {
+        let limits = &self.assignment.limits;
+        let spent = as_float(self.state.tokens_spent());
+        let tokens = limits.token_cap().map(|cap| (spent / as_float(cap), cap));
+        let usd = self.state.cost.at_least_usd();
+        let cost = limits.cost_cap_usd().map(|cap_usd| (usd / cap_usd, cap_usd));
+        match (tokens, cost) {
+            (Some((part, _)), Some((larger, cap_usd))) if larger > part => {
+                Some(Exceeded::Cost { cap_usd })
+            }
+            (Some((_, cap)), _) => Some(Exceeded::Tokens { cap, expected: self.expected_tokens() }),
+            (None, cost) => cost.map(|(_, cap_usd)| Exceeded::Cost { cap_usd }),
         }
     }
 }

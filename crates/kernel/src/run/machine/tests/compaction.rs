@@ -504,7 +504,7 @@ fn a_summary_can_be_cancelled_and_run_out_of_time() {
 #[test]
 fn what_a_summary_costs_counts_towards_the_budget() {
     let mut task = with_window(1000);
-    task.limits.max_tokens = Some(3100);
+    task.limits.max_tokens = Some(3000);
     let mut script = Script::begin(task);
     script.answers(at(900, step("a"))).returns("a", "text");
     script.answers(at(1900, vec![AssistantPart::text("Sum.")]));

@@ -238,8 +238,11 @@ fn a_request_that_the_budget_cannot_pay_for_is_not_sent() {
         |limits| limits.max_tokens = Some(10),
         |limits| limits.tree.tokens = Some(10),
     ];
-    for limit in unpaid {
-        let script = Script::begin(with_limits(limit));
+    let priced = |limits: &mut RunLimits| limits.max_cost_usd = Some(0.0);
+    for limit in unpaid.into_iter().chain([priced as fn(&mut RunLimits)]) {
+        let mut assignment = with_limits(limit);
+        assignment.model_limits.input_usd_per_million = Some(2.0);
+        let script = Script::begin(assignment);
         let outcome = script.outcome();
         assert_eq!((outcome.ending.status, outcome.usage.total_tokens()), (Status::Budget, 0));
     }

@@ -191,7 +191,10 @@ fn a_turn_of_very_many_calls_is_cut_and_costs_no_more_for_each() {
     assert_eq!(answered, 40_000 - 128);
     let begun = run.begin_calls(Duration::ZERO);
     assert_eq!(begun.len(), 128);
-    let few = (0..130).map(|number| call(&format!("c{number}"), "complete_task", "{}"));
+    let few = (0..130).map(|number| {
+        let arguments = json!({"number": number}).to_string();
+        call(&format!("c{number}"), "complete_task", &arguments)
+    });
     script.replies(few.collect());
     let texts = script.results();
     assert!(texts[127].1.contains("the argument is missing"), "{:?}", texts[127]);

@@ -2,6 +2,8 @@
 //!
 //! Compatible servers differ: calls may come whole, without a number, or all under the same one.
 
+use std::collections::BTreeMap;
+
 use attache_kernel::{model::usage::Usage, run::event::StopReason};
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
@@ -26,7 +28,8 @@ pub(in crate::model::wire) struct ChatDecoder {
     draft: Draft,
     calls: u64,
     /// Which call each number of the server stands for now.
-    numbers: Vec<(i64, u64, String)>,
+    numbers: BTreeMap<i64, (u64, String)>,
+    last_index: Option<i64>,
     /// What the last piece belonged to, if a text or a thought goes on.
     open: Option<u64>,
     details: Vec<Value>,
@@ -245,13 +248,11 @@ impl ChatDecoder {
         let id = id.unwrap_or_default();
         let name = name.unwrap_or_default();
         let index = index.unwrap_or(if id.is_empty() { self.last_number() } else { -1 });
-        let known = self.numbers.iter().rposition(|(known, ..)| *known == index);
-        let goes_on = known.filter(|place| {
-            let begun = self.numbers.get(*place).map_or("", |(.., begun)| begun.as_str());
+        let goes_on = self.numbers.get(&index).filter(|(_, begun)| {
             // A new id under an old number is a new call, unless it only repeats itself.
-            id.is_empty() || id == begun || (begun.is_empty() && name.is_empty())
+            id.is_empty() || id == *begun || (begun.is_empty() && name.is_empty())
         });
-        let known = goes_on.and_then(|place| self.numbers.get(place)).map(|(_, number, _)| *number);
+        let known = goes_on.map(|(number, _)| *number);
         let number = known.unwrap_or_else(|| self.begin_call(index, &id));
         let arguments = match arguments.as_deref().map(RawValue::get) {
             None => String::new(),
@@ -274,14 +275,15 @@ impl ChatDecoder {
     fn begin_call(&mut self, index: i64, id: &str) -> u64 {
         let number = self.calls;
         self.calls += 1;
-        self.numbers.push((index, number, id.to_owned()));
+        self.numbers.insert(index, (number, id.to_owned()));
+        self.last_index = Some(index);
         self.draft.begin(number, DraftPart::call(id, ""));
         self.open = None;
         number
     }
 
     fn last_number(&self) -> i64 {
-        self.numbers.last().map_or(-1, |(index, ..)| *index)
+        self.last_index.unwrap_or(-1)
     }
 
     /// Details arrive in pieces, each with the number of the one it belongs to.

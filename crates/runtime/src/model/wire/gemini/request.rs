@@ -3,6 +3,8 @@
 //! The signature of a thought goes back on the very part it came with. Results name their function;
 //! images among them stand beside them.
 
+use std::collections::BTreeMap;
+
 use attache_kernel::{
     model::catalogue::Thinking,
     run::{
@@ -269,9 +271,10 @@ fn id(call: &ToolCall) -> Option<&str> {
 
 fn answered<'a>(results: &'a [ToolResult], calls: &'a [AssistantPart]) -> Vec<Part<'a>> {
     let mut parts = Vec::with_capacity(results.len());
+    let calls = calls.iter().filter_map(AssistantPart::call);
+    let calls: BTreeMap<_, _> = calls.map(|call| (&call.id, call)).collect();
     for result in results {
-        let call =
-            calls.iter().filter_map(AssistantPart::call).find(|call| call.id == result.call_id);
+        let call = calls.get(&result.call_id).copied();
         let response = if result.is_error {
             Outcome::Error(&result.text)
         } else {
