@@ -3,75 +3,78 @@
 //! A line without any of them, which is nearly every line, is only searched. One with a secret in it is
 //! taken apart, so that what is written is still a line: numbers and the format's own words stay.
 
+mod needles;
+mod spelling;
+
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use attache_kernel::run::transcript::Line;
-use memchr::memmem::Finder;
 use serde_json::Value;
+
+use self::needles::{Needles, Place};
 
 /// What stands in the place of a secret.
 const MASK: &str = "***";
-/// Anything shorter is found in innocent words.
-const SHORTEST: usize = 8;
-/// JSON in JSON in JSON: arguments are JSON text within a line, and may hold JSON text themselves.
-const NESTING: usize = 3;
+/// A secret of at least this many characters is masked wherever it appears.
+const LONG: usize = 8;
+/// A shorter secret is masked as a whole word, down to this many characters.
+const SHORTEST: usize = 4;
 
 /// Keys and passwords that no file may hold. A copy shares them.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    /// Every way a secret may be spelled, longest first.
-    spellings: Arc<[Finder<'static>]>,
+    anywhere: Arc<Needles>,
+    words: Arc<Needles>,
 }
 
 impl Secrets {
-    /// These; those of fewer than eight characters are ignored.
+    /// Masks these, their JSON spellings and their base64.
+    ///
+    /// Secrets of 4 to 7 characters are masked as whole words only, and not if they are plain lower-case
+    /// words such as `test` or `ollama`: those stand in every other text. Shorter ones are ignored.
     pub fn new(secrets: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let mut spellings: Vec<String> = secrets
-            .into_iter()
-            .map(Into::into)
-            .map(|secret: String| secret.trim().to_owned())
-            .filter(|secret| secret.chars().count() >= SHORTEST)
-            .flat_map(|secret| spellings(&secret))
-            .collect();
-        spellings.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
-        spellings.dedup();
-        let finders = spellings.iter().map(|spelling| Finder::new(spelling).into_owned());
-        Self { spellings: finders.collect() }
+        let (mut anywhere, mut words) = (Vec::new(), Vec::new());
+        for secret in secrets {
+            let secret: String = secret.into();
+            let secret = secret.trim();
+            let length = secret.chars().count();
+            if length >= LONG {
+                anywhere.extend(spelling::in_json(secret));
+                let encoded = spelling::within_base64(secret);
+                anywhere.extend(encoded.iter().flat_map(|encoded| spelling::in_json(encoded)));
+            } else if length >= SHORTEST && !secret.chars().all(|c| c.is_ascii_lowercase()) {
+                words.extend(spelling::in_json(secret));
+                let encoded = spelling::as_base64(secret);
+                words.extend(encoded.iter().flat_map(|encoded| spelling::in_json(encoded)));
+            }
+        }
+        Self {
+            anywhere: Arc::new(Needles::new(anywhere, Place::Anywhere)),
+            words: Arc::new(Needles::new(words, Place::WholeWord)),
+        }
     }
 
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.spellings.is_empty()
+        self.anywhere.len() + self.words.len() == 0
     }
 
     /// A text without them.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut masked = Cow::Borrowed(text);
-        for spelling in self.spellings.iter() {
-            if spelling.find(masked.as_bytes()).is_some() {
-                // Whole UTF-8 taken out of whole UTF-8 leaves whole UTF-8.
-                let Ok(needle) = std::str::from_utf8(spelling.needle()) else { continue };
-                masked = Cow::Owned(masked.replace(needle, MASK));
-            }
+        match self.anywhere.replaced(text, MASK) {
+            Some(masked) => Cow::Owned(self.words.replaced(&masked, MASK).unwrap_or(masked)),
+            None => self.words.replaced(text, MASK).map_or(Cow::Borrowed(text), Cow::Owned),
         }
-        masked
     }
 
     /// How many bytes at the end of a text may be the beginning of one of them.
     pub(crate) fn unfinished(&self, text: &str) -> usize {
-        let bytes = text.as_bytes();
-        let begun = |spelling: &Finder<'static>| {
-            let needle = spelling.needle();
-            let from = bytes.len().saturating_sub(needle.len().saturating_sub(1));
-            let tail = bytes.get(from..).unwrap_or_default();
-            let first = needle.first().copied().unwrap_or_default();
-            let mut starts = memchr::memchr_iter(first, tail);
-            starts.find_map(|start| {
-                let end = tail.get(start..)?;
-                needle.starts_with(end).then_some(end.len())
-            })
-        };
-        self.spellings.iter().filter_map(begun).max().unwrap_or_default()
+        self.anywhere.unfinished(text).max(self.words.unfinished(text))
+    }
+
+    /// Whether one of them may be in a text. A whole word is recognised only when it is masked.
+    fn may_be_in(&self, text: &[u8]) -> bool {
+        self.anywhere.may_be_in(text) || self.words.may_be_in(text)
     }
 
     /// A value without them.
@@ -81,7 +84,7 @@ impl Secrets {
 
     /// The line without them; none if it holds none, an error if no line would be left.
     pub(super) fn mask_line(&self, line: &[u8]) -> Result<Option<String>, Unmaskable> {
-        if !self.spellings.iter().any(|spelling| spelling.find(line).is_some()) {
+        if !self.may_be_in(line) {
             return Ok(None);
         }
         let value: Value = serde_json::from_slice(line).map_err(|_| Unmaskable)?;
@@ -119,7 +122,7 @@ impl fmt::Debug for Secrets {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Secrets")
-            .field("spellings", &self.spellings.len())
+            .field("spellings", &(self.anywhere.len() + self.words.len()))
             .finish_non_exhaustive()
     }
 }
@@ -137,28 +140,6 @@ enum Words {
 
 fn is_word(text: &str) -> bool {
     text.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_')
-}
-
-/// The secret as it is, and as JSON within JSON spells it. Some writers of JSON escape slashes.
-fn spellings(secret: &str) -> Vec<String> {
-    let mut all = vec![secret.to_owned()];
-    let mut plain = secret.to_owned();
-    for level in 1..=NESTING {
-        plain = escaped(&plain);
-        all.push(plain.clone());
-        let mut slashed = plain.replace('/', "\\/");
-        for _ in level..=NESTING {
-            all.push(slashed.clone());
-            slashed = escaped(&slashed);
-        }
-    }
-    all
-}
-
-fn escaped(text: &str) -> String {
-    let quoted = Value::String(text.to_owned()).to_string();
-    let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    inner.unwrap_or(text).to_owned()
 }
 
 #[cfg(test)]
@@ -190,6 +171,52 @@ mod tests {
         ] {
             assert_eq!(secrets.unfinished(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_short_one_is_masked_as_a_whole_word() {
+        let secrets = Secrets::new(["Zork7", "test", "abc", "pass12"]);
+        for (text, expected) in [
+            ("use Zork7, and Zork7.", "use ***, and ***."),
+            ("Zork7", "***"),
+            ("\"Zork7\"", "\"***\""),
+            ("{\\\"a\\\":\\\"x\\nZork7\\\"}", "{\\\"a\\\":\\\"x\\n***\\\"}"),
+            ("Zork77 xZork7 Zork7_ éZork7", "Zork77 xZork7 Zork7_ éZork7"),
+            ("a test of abc", "a test of abc"),
+            ("user:pass12@host", "user:***@host"),
+            // `echo -n Zork7 | base64`
+            ("Wm9yazc= Wm9yazcx", "***= Wm9yazcx"),
+        ] {
+            assert_eq!(secrets.mask(text), expected, "{text}");
+        }
+        // The next letter may make it another word.
+        assert_eq!(secrets.unfinished("a Zork7"), 5);
+        assert_eq!(secrets.unfinished("a Zork7 "), 0);
+    }
+
+    #[test]
+    fn the_base64_of_one_is_masked_too() {
+        use base64::{Engine as _, engine::general_purpose as alphabet};
+        let key = "sk-live-???>>>0123456789";
+        let secrets = Secrets::new([key]);
+        for text in [
+            key.to_owned(),
+            format!("{key}\n"),
+            format!("user:{key}"),
+            format!("me:{key}"),
+            format!("x:{key}@host"),
+            format!("{{\"key\":\"{key}\"}}"),
+        ] {
+            for engine in [alphabet::STANDARD, alphabet::STANDARD_NO_PAD, alphabet::URL_SAFE] {
+                let encoded = engine.encode(&text);
+                let masked = secrets.mask(&encoded).into_owned();
+                assert!(masked.contains("***"), "{text}: {masked}");
+                // What is left at its two ends tells less than a letter of it.
+                let around = engine.encode(text.replace(key, "")).len();
+                assert!(masked.len() <= around + 3 + 4, "{text}: {masked}");
+            }
+        }
+        assert_eq!(Secrets::new(["12345678"]).mask("MTIzNDU2Nzg="), "***g=");
     }
 
     #[test]
