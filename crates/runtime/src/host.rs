@@ -32,7 +32,6 @@ use attache_kernel::{
         transcript::fold,
     },
 };
-use jiff::Timestamp;
 
 use self::models::ModelCallWish;
 pub use self::{
@@ -47,6 +46,7 @@ pub use self::{
 };
 use crate::{
     approvals::Approvals,
+    clock,
     discovery::Discovery,
     store::{RunState, Store},
     tasks::{Past, RunHandle, Start, TreeBudgetStart, TreeLimits, new_run_id, new_session_id},
@@ -357,6 +357,6 @@ fn as_before(run: &Run) -> ModelChoice {
 
 fn facts(root: &Path, order: &Order) -> TemplateFacts {
     let today = order.today.clone();
-    let today = today.unwrap_or_else(|| Timestamp::now().strftime("%Y-%m-%d").to_string());
+    let today = today.unwrap_or_else(|| clock::now().strftime("%Y-%m-%d").to_string());
     TemplateFacts { cwd: root.display().to_string(), today }
 }

@@ -18,6 +18,7 @@ pub mod host;
 pub mod executor;
 pub mod tasks;
 
+pub mod clock;
 pub mod events;
 pub mod store;
 

@@ -6,7 +6,7 @@ mod sums;
 use std::path::PathBuf;
 
 use attache_kernel::path_text;
-use attache_runtime::store::StoreError;
+use attache_runtime::{clock, store::StoreError};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -31,9 +31,9 @@ const NAMED: usize = 5;
 
 /// Add up the tokens and the cost of all runs, by day, agent and model.
 ///
-/// Everything comes from the transcripts: every answer of a model counts on the local day it came, and
-/// runs that still go on or were interrupted count too. A cost is what was recorded at the time. `–`
-/// is a cost nobody knows, because the model had no price; `≥` marks one of which only a part is known.
+/// Every answer of a model counts on the local day it came. Runs that still go on, were interrupted, or
+/// were removed by `attache clean` count too. A cost is what was recorded at the time. `–` is a cost
+/// nobody knows, because the model had no price; `≥` marks one of which only a part is known.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache usage                            every day, agent and model
@@ -94,7 +94,7 @@ impl Skipped {
 }
 
 pub(crate) fn run(args: &UsageArgs, setup: &Setup) -> Result<Exit, Failure> {
-    let now = jiff::Zoned::now();
+    let now = clock::now().to_zoned(jiff::tz::TimeZone::system());
     let span = Span::new(args.since, args.until, &now)?;
     let by = columns(&args.by);
     let mut sums = Sums::new(&by, span, now.time_zone().clone());

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use attache_kernel::run::{Run, event::Event, transcript::Entry};
-use jiff::Timestamp;
 
 use crate::{
+    clock,
     events::EventLog,
     store::{JournalWriter, StoreError},
 };
@@ -110,5 +110,5 @@ impl Recorder {
 
 /// Now, to the millisecond.
 fn timestamp() -> String {
-    format!("{:.3}", Timestamp::now())
+    format!("{:.3}", clock::now())
 }

@@ -22,7 +22,6 @@ use attache_kernel::{
     model::price::Price,
     run::{ModelFailure, ModelRequest, Reply, Stage, tool_spec::ToolSpec},
 };
-use jiff::Timestamp;
 use reqwest::{
     Client, Response, Url,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
@@ -41,7 +40,7 @@ use super::{
     provider::Provider,
     wire::{Answer, Asked, Decoder, End, StreamFault, Traits, check_parameters},
 };
-use crate::store::Secrets;
+use crate::{clock, store::Secrets};
 
 pub use super::wire::ReservedParameter;
 
@@ -323,7 +322,7 @@ impl RemoteModel {
             encoding,
             key_from: self.provider.key_from(),
         };
-        self.masked(refused(&refusal, Timestamp::now()))
+        self.masked(refused(&refusal, clock::now()))
     }
 
     fn disconnected(&self, stage: Stage, error: &reqwest::Error) -> ModelFailure {

@@ -28,7 +28,6 @@ use attache_kernel::{
         transcript::Header,
     },
 };
-use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -38,6 +37,7 @@ use uuid::Uuid;
 use crate::{
     approvals::Approvals,
     artifacts::Artifacts,
+    clock,
     events::EventLog,
     executor::{Broken, Execution, Patience, drive},
     host::Host,
@@ -341,7 +341,7 @@ impl Shared {
         reach: Reach,
     ) -> Result<RunHandle, StartError> {
         let Reach { claim, host } = reach;
-        let header = Header::new(format!("{:.3}", Timestamp::now()), run.assignment().clone());
+        let header = Header::new(format!("{:.3}", clock::now()), run.assignment().clone());
         let artifacts = self.store.artifacts_dir(&header.run)?;
         let mut workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
         for root in start.further_roots {

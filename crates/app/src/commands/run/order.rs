@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use attache_kernel::run::limits::ExplicitLimits;
 use attache_runtime::{
+    clock,
     host::{InputText, Inputs, Order, OrderError, Subject, TrustFor},
     runtime::Runtime,
     store::FileStore,
@@ -47,7 +48,7 @@ pub(super) async fn order(
         },
         trust: if args.trust { TrustFor::ThisRun } else { TrustFor::Recorded },
         working_directory,
-        today: Some(jiff::Zoned::now().date().to_string()),
+        today: Some(clock::now().to_zoned(jiff::tz::TimeZone::system()).date().to_string()),
         approver: args.approver().map(Arc::from),
         ..Order::new(subject, task)
     })
