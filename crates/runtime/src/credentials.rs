@@ -8,23 +8,24 @@ mod origin;
 
 use std::{
     collections::BTreeMap,
-    fs::{self, DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{
-        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-    },
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
 use rustix::{
-    fs::{FlockOperation, OFlags, flock},
-    io::{Errno, retry_on_intr},
-    process::geteuid,
+    fs::{FlockOperation, flock},
+    io::retry_on_intr,
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
 pub use self::origin::{Origin, OriginError};
+use crate::{
+    private_file::{self, Privacy, Refusal},
+    remedy::remedy,
+};
 
 /// The file below the program's home.
 const FILE: &str = "credentials.json";
@@ -127,6 +128,16 @@ pub enum CredentialsError {
 }
 
 impl CredentialsError {
+    fn refused(path: &Path, refusal: Refusal) -> Self {
+        let path = path.to_path_buf();
+        match refusal {
+            Refusal::Exposed { mode } => Self::Exposed { path, mode },
+            Refusal::Foreign { owner } => Self::Foreign { path, owner },
+            Refusal::NotAFile { what } => Self::NoFile { path, what },
+            Refusal::Unreadable(source) => Self::Read { path, source },
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
@@ -143,19 +154,10 @@ impl CredentialsError {
             Self::Damaged { path, .. } => {
                 format!("move {} away; keys must then be given again", path.display())
             }
-            Self::Read { path, .. } | Self::Write { path, .. } => {
-                format!("check the owner and the permissions of {}", path.display())
-            }
+            Self::Read { path, source } | Self::Write { path, source } => remedy(path, source),
             Self::NoKey { .. } => "give the key alone, in one line".to_owned(),
         }
     }
-}
-
-/// Whether a file that others can read will do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Exposure {
-    Refused,
-    Accepted,
 }
 
 #[derive(Deserialize)]
@@ -181,14 +183,14 @@ impl Credentials {
     /// What is kept below that home; nothing if there is no file yet.
     pub fn load(attache_home: &Path) -> Result<Self, CredentialsError> {
         let file = attache_home.join(FILE);
-        let keys = read(&file, Exposure::Refused)?;
+        let keys = read(&file, Privacy::Secret)?;
         Ok(Self { file, keys })
     }
 
     /// Every key that is kept below that home, for masking alone: also those that others can read,
     /// and are therefore not used. A file that cannot be understood has none.
     pub fn keys_to_mask(attache_home: &Path) -> Vec<SecretString> {
-        let keys = read(&attache_home.join(FILE), Exposure::Accepted).unwrap_or_default();
+        let keys = read(&attache_home.join(FILE), Privacy::None).unwrap_or_default();
         keys.into_values().map(|stored| stored.key).collect()
     }
 
@@ -251,7 +253,7 @@ impl Credentials {
         let folder = File::open(home).map_err(failed)?;
         retry_on_intr(|| flock(&folder, FlockOperation::LockExclusive))
             .map_err(|error| failed(error.into()))?;
-        let mut keys = read(&self.file, Exposure::Refused)?;
+        let mut keys = read(&self.file, Privacy::Secret)?;
         change(&mut keys);
         if keys.is_empty() {
             match fs::remove_file(&self.file) {
@@ -287,53 +289,17 @@ fn check(key: &str) -> Result<(), CredentialsError> {
     Err(CredentialsError::NoKey { problem })
 }
 
-fn read(path: &Path, exposure: Exposure) -> Result<BTreeMap<String, StoredKey>, CredentialsError> {
-    let failed = |source| CredentialsError::Read { path: path.to_path_buf(), source };
-    // Neither a link nor a pipe that somebody put in its place.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
-            return Err(CredentialsError::NoFile { path: path.to_path_buf(), what: "a link" });
-        }
-        Err(error) => return Err(failed(error)),
+fn read(path: &Path, privacy: Privacy) -> Result<BTreeMap<String, StoredKey>, CredentialsError> {
+    let opened = private_file::open(path, privacy);
+    let Some(file) = opened.map_err(|refusal| CredentialsError::refused(path, refusal))? else {
+        return Ok(BTreeMap::new());
     };
-    let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() {
-        let what = if metadata.is_dir() { "a folder" } else { "something special" };
-        return Err(CredentialsError::NoFile { path: path.to_path_buf(), what });
-    }
-    if exposure == Exposure::Refused {
-        let access = Access { mode: metadata.mode(), owner: metadata.uid() };
-        access.check(path, geteuid().as_raw())?;
-    }
+    let failed = |source| CredentialsError::Read { path: path.to_path_buf(), source };
     let mut text = String::new();
     file.take(LARGEST).read_to_string(&mut text).map_err(failed)?;
     // Wiped from memory once it is taken apart, as far as that can be done.
     parse(&SecretString::from(text))
         .map_err(|problem| CredentialsError::Damaged { path: path.to_path_buf(), problem })
-}
-
-/// Who can get at a file.
-#[derive(Clone, Copy)]
-struct Access {
-    mode: u32,
-    owner: u32,
-}
-
-impl Access {
-    /// Passes files that only their owner can get at, who is the user; the superuser may use anybody's.
-    fn check(self, path: &Path, user: u32) -> Result<(), CredentialsError> {
-        let path = || path.to_path_buf();
-        if self.mode & 0o077 != 0 {
-            return Err(CredentialsError::Exposed { path: path(), mode: self.mode & 0o777 });
-        }
-        if self.owner != user && user != 0 {
-            return Err(CredentialsError::Foreign { path: path(), owner: self.owner });
-        }
-        Ok(())
-    }
 }
 
 /// The keys in a text. What is wrong is told by its place alone: the text holds keys.
@@ -368,21 +334,6 @@ fn write(path: &Path, home: &Path, keys: &BTreeMap<String, StoredKey>) -> io::Re
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_the_owner_may_get_at_the_file() {
-        let path = Path::new("f");
-        let check = |mode, owner, user| Access { mode: 0o100_000 | mode, owner }.check(path, user);
-        assert!(check(0o600, 7, 7).is_ok() && check(0o400, 7, 7).is_ok());
-        for mode in [0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o666, 0o777] {
-            for user in [7, 0] {
-                let error = check(mode, user, user).unwrap_err();
-                assert!(matches!(error, CredentialsError::Exposed { mode: m, .. } if m == mode));
-            }
-        }
-        assert!(matches!(check(0o600, 8, 7), Err(CredentialsError::Foreign { owner: 8, .. })));
-        assert!(check(0o600, 8, 0).is_ok());
-    }
 
     #[test]
     fn what_is_no_key_is_refused_and_not_repeated() {

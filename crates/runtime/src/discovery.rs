@@ -28,7 +28,7 @@ use self::{
 };
 use crate::{
     builtin,
-    trust::{ContentHash, TrustStore},
+    trust::{BaseDirCheck, ContentHash, TrustStore},
 };
 
 /// Finds agents, and remembers what it has read.
@@ -114,12 +114,12 @@ impl Discovery {
                 let hashing = if known { Hashing::Wanted } else { Hashing::Unneeded };
                 // A folder inside another place is seen twice, and read once.
                 if let Some(cached) = fresh.get(&entry.path) {
-                    found.candidates.push(candidate(&place, &entry.path, cached, trust));
+                    found.candidates.push(self.candidate(&place, &entry.path, cached, trust));
                     continue;
                 }
                 match self.unchanged(&entry, hashing) {
                     Some((path, cached)) => {
-                        found.candidates.push(candidate(&place, &path, &cached, trust));
+                        found.candidates.push(self.candidate(&place, &path, &cached, trust));
                         fresh.insert(path, cached);
                     }
                     None => jobs.push(Job { entry, place: place.clone(), hashing }),
@@ -131,7 +131,12 @@ impl Discovery {
         for (job, done) in jobs.iter().zip(done) {
             match done {
                 Done::Read(cached) => {
-                    found.candidates.push(candidate(&job.place, &job.entry.path, &cached, trust));
+                    found.candidates.push(self.candidate(
+                        &job.place,
+                        &job.entry.path,
+                        &cached,
+                        trust,
+                    ));
                     fresh.insert(job.entry.path.clone(), cached);
                 }
                 Done::Refused(reading) => {
@@ -147,6 +152,29 @@ impl Discovery {
         }
         self.cache = fresh;
         found
+    }
+
+    fn candidate(
+        &self,
+        place: &Place,
+        path: &Path,
+        cached: &Cached,
+        trust: &TrustStore,
+    ) -> Candidate {
+        let mut candidate = untrusted(place, path, Arc::clone(&cached.reading));
+        if !cached.hash.as_ref().is_some_and(|hash| trust.trusts(path, hash)) {
+            return candidate;
+        }
+        let definition = cached.reading.definition.as_ref();
+        let base_dir = definition.and_then(|definition| definition.base_dir.as_deref());
+        match trust.check_base_dir(path, base_dir, &self.places.working_directory) {
+            BaseDirCheck::Covered => candidate.trust = Trust::Trusted,
+            BaseDirCheck::Moved { was, now } => {
+                let reading = Arc::make_mut(&mut candidate.reading);
+                reading.diagnostics.push(trust_lost(was.as_deref(), &now));
+            }
+        }
+        candidate
     }
 
     /// What is remembered of a file, taken out of the memory, if it still holds.
@@ -295,13 +323,17 @@ fn with_warning(mut reading: Reading, warning: Option<Diagnostic>) -> Reading {
     reading
 }
 
-fn candidate(place: &Place, path: &Path, cached: &Cached, trust: &TrustStore) -> Candidate {
-    let trusted = cached.hash.as_ref().is_some_and(|hash| trust.trusts(path, hash));
-    let mut candidate = untrusted(place, path, Arc::clone(&cached.reading));
-    if trusted {
-        candidate.trust = Trust::Trusted;
-    }
-    candidate
+fn trust_lost(was: Option<&Path>, now: &Path) -> Diagnostic {
+    let was = was.map_or_else(|| "somewhere else".to_owned(), |was| was.display().to_string());
+    Diagnostic::warning(
+        Code::TrustLost,
+        Position::START,
+        format!(
+            "it is no longer trusted: its base directory led to {was}, and now leads to {}",
+            now.display()
+        ),
+    )
+    .with_hint("if that is right, trust it again: attache trust NAME")
 }
 
 fn untrusted(place: &Place, path: &Path, reading: Arc<Reading>) -> Candidate {

@@ -26,6 +26,7 @@ pub mod model;
 
 pub mod approvals;
 pub mod artifacts;
+mod private_file;
 mod remedy;
 pub mod tool;
 pub mod workspace;

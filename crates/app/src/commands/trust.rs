@@ -1,4 +1,4 @@
-//! `attache trust`: the user vouches for agents, or for the project's settings, as they stand.
+//! `attache trust`: the user trusts agents, or the project's settings, as they are now.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,10 @@ use attache_kernel::{
     },
     path_text,
 };
-use attache_runtime::{discovery::content_hash, trust::ContentHash};
+use attache_runtime::{
+    discovery::content_hash,
+    trust::{self, ContentHash, TrustedFile},
+};
 use clap::Args;
 use serde::Serialize;
 
@@ -25,8 +28,9 @@ use crate::{
 /// Trust agents, so that they may write files and run commands as their files say.
 ///
 /// An agent that is not part of the program may not use the shell or change files until you trust it.
-/// Trust holds for the file as it is now: a changed file must be trusted again. It is recorded under
-/// $ATTACHE_HOME, never in the project.
+/// Trust holds for the file as it is now, and for the directory that its baseDir leads to: after a
+/// change of either the agent must be trusted again. It is recorded under $ATTACHE_HOME, never in the
+/// project.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache trust reviewer
@@ -61,12 +65,12 @@ struct Subject {
     /// What trust gives it.
     gains: Vec<String>,
     #[serde(skip)]
-    hash: ContentHash,
+    trusted: TrustedFile,
 }
 
 /// What is printed of a file.
 #[derive(Serialize)]
-struct TrustedFile<'a> {
+struct ListedFile<'a> {
     #[serde(serialize_with = "path_text::path")]
     path: &'a std::path::Path,
     sha256: &'a str,
@@ -80,20 +84,22 @@ pub(crate) fn run(args: &TrustArgs, mut setup: Setup) -> Result<Exit, Failure> {
     }
     let subjects = subjects(args, &setup)?;
     if subjects.is_empty() {
-        print::aside("there is nothing to trust: every agent is trusted already");
+        print::aside(&format!("there is nothing to trust: {}", nothing(args)));
         if setup.format == OutputFormat::Json {
             print::json(&subjects)?;
         }
         return Ok(Exit::Success);
     }
-    if setup.format == OutputFormat::Text {
+    if setup.format == OutputFormat::Text || !args.yes {
         for subject in &subjects {
             print::aside(&describe(subject, &setup));
         }
     }
     confirm(args.yes, subjects.len())?;
-    let changes: Vec<_> =
-        subjects.iter().map(|subject| (subject.path.clone(), Some(subject.hash.clone()))).collect();
+    let changes: Vec<_> = subjects
+        .iter()
+        .map(|subject| (subject.path.clone(), Some(subject.trusted.clone())))
+        .collect();
     setup.trust.record(changes).map_err(|error| trust_failure(&error))?;
     match setup.format {
         OutputFormat::Json => print::json(&subjects)?,
@@ -111,13 +117,13 @@ pub(crate) fn run(args: &TrustArgs, mut setup: Setup) -> Result<Exit, Failure> {
 }
 
 fn list(setup: &Setup) -> Result<Exit, Failure> {
-    let files: Vec<TrustedFile<'_>> = setup
+    let files: Vec<ListedFile<'_>> = setup
         .trust
         .files()
-        .map(|(path, hash)| TrustedFile {
+        .map(|(path, trusted)| ListedFile {
             path,
-            sha256: hash.as_str(),
-            unchanged: content_hash(path).is_ok_and(|now| now == *hash),
+            sha256: trusted.sha256.as_str(),
+            unchanged: content_hash(path).is_ok_and(|now| now == trusted.sha256),
         })
         .collect();
     if setup.format == OutputFormat::Json {
@@ -155,7 +161,7 @@ fn subjects(args: &TrustArgs, setup: &Setup) -> Result<Vec<Subject>, Failure> {
             name: record.name.clone(),
             path: path.clone(),
             gains: gains(record, setup),
-            hash: hash_of(path)?,
+            trusted: TrustedFile { sha256: hash_of(path)?, base_dir: base_dir(record, setup) },
         });
     }
     Ok(subjects)
@@ -167,7 +173,7 @@ fn chosen<'a>(
     inventory: &'a Inventory,
 ) -> Result<Vec<&'a Record>, Failure> {
     if args.all {
-        // Of what cannot be read there is nothing to vouch for.
+        // Of what cannot be read there is nothing to trust.
         let untrusted =
             |record: &&Record| record.trusted == Trust::Untrusted && record.definition.is_some();
         return Ok(inventory.records.iter().filter(untrusted).collect());
@@ -200,7 +206,7 @@ fn project_files(setup: &Setup) -> Result<Vec<Subject>, Failure> {
                 gains: vec![
                     "providers, MCP servers and approval settings of the project".to_owned(),
                 ],
-                hash: hash_of(&file.path)?,
+                trusted: TrustedFile::new(hash_of(&file.path)?),
             })
         })
         .collect()
@@ -220,11 +226,24 @@ fn gains(record: &Record, setup: &Setup) -> Vec<String> {
     if record.trusted == Trust::Untrusted {
         let endpoint = definition.model_config.endpoint.as_ref();
         gains.extend(endpoint.map(|address| format!("the endpoint {address}")));
-        let folder = definition.base_dir.as_ref().map(|base| setup.working_directory.join(base));
-        let outside = folder.filter(|folder| !setup.is_in_workspace(folder));
+        let outside = base_dir(record, setup).filter(|folder| !setup.is_in_workspace(folder));
         gains.extend(outside.map(|folder| format!("the folder {}", folder.display())));
     }
     gains
+}
+
+/// Where the agent's base directory leads.
+fn base_dir(record: &Record, setup: &Setup) -> Option<PathBuf> {
+    let base = record.definition.as_ref()?.base_dir.as_ref()?;
+    trust::resolved_base_dir(base, &setup.working_directory)
+}
+
+fn nothing(args: &TrustArgs) -> &'static str {
+    match (args.project, args.all) {
+        (true, false) => "this project has no settings files",
+        (true, true) => "this project has no settings files, and every agent is trusted already",
+        (false, _) => "every agent is trusted already",
+    }
 }
 
 fn describe(subject: &Subject, setup: &Setup) -> String {

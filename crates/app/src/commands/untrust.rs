@@ -48,6 +48,9 @@ pub(crate) fn run(args: &UntrustArgs, mut setup: Setup) -> Result<Exit, Failure>
             print::aside(&format!("{} was not trusted", setup.shown(path).display()));
         }
     }
+    if files.is_empty() && strangers.is_empty() && !setup.quiet {
+        print::aside("nothing of this was trusted");
+    }
     setup
         .trust
         .record(files.iter().map(|path| (path.clone(), None)))

@@ -173,7 +173,7 @@ fn a_link_in_its_place_is_not_followed() {
     assert_eq!(fs::read_to_string(target).unwrap(), "{\"version\":1,\"keys\":{}}");
     assert!(!project.home().join("not-there.json").exists());
     fs::create_dir(file(&project)).unwrap();
-    assert!(project.run(&["login", "--list"]).stderr.contains("is a folder"));
+    assert!(project.run(&["login", "--list"]).stderr.contains("is a directory"));
 }
 
 #[test]

@@ -125,3 +125,67 @@ fn what_trust_would_give_is_told_before_it_is_given() {
     assert_eq!(gains(&trust), json!(["write_file", "shell", "exec_command", "write_stdin"]));
     assert_eq!(gains(&trust), json!([]), "it has them now");
 }
+
+#[test]
+fn trust_covers_where_the_base_directory_leads() {
+    let project = project();
+    let outside = project.file("~/data/notes.txt", "numbers\n");
+    let outside = outside.parent().unwrap().to_path_buf();
+    let other = project.file("~/elsewhere/notes.txt", "secrets\n");
+    let other = other.parent().unwrap().to_path_buf();
+    let link = project.root().join("base");
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    project.agent("worker", "description: d\nbaseDir: base\ntools: Read, Glob, Bash");
+    let ran = project.run(&["trust", "worker", "--yes"]);
+    assert!(ran.stderr.contains(&format!("the folder {}", outside.display())), "{}", ran.stderr);
+    let show = || project.json(&["show", "worker", "--json"]);
+    assert_eq!(show()["trusted"], true);
+    assert_eq!(project.run(&["run", "worker", "numbers?", "-q"]).code, Some(0));
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    let record = show();
+    assert_eq!((tools(&record).contains(&"shell"), &record["trusted"]), (false, &json!(false)));
+    let lost = &record["diagnostics"][0];
+    assert_eq!((&lost["code"], &lost["severity"]), (&json!("trust_lost"), &json!("warning")));
+    let message = lost["message"].as_str().unwrap();
+    for folder in [&outside, &other] {
+        assert!(message.contains(folder.to_str().unwrap()), "{message}");
+    }
+    let ran = project.run(&["run", "worker", "secrets?", "-q"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    // Inside the workspace every agent may work.
+    std::fs::remove_file(&link).unwrap();
+    std::fs::create_dir(&link).unwrap();
+    assert_eq!(show()["trusted"], true);
+    std::fs::remove_dir(&link).unwrap();
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    let ran = project.run(&["trust", "worker", "--yes"]);
+    assert!(ran.stderr.contains(&format!("the folder {}", other.display())), "{}", ran.stderr);
+    assert_eq!(show()["trusted"], true);
+}
+
+#[test]
+fn a_record_in_a_pipe_is_an_error_and_not_waited_for() {
+    let project = project();
+    let home = project.file("~/.attache/config.toml", "");
+    let pipe = home.with_file_name("trust.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let ran = project.run(&["list"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("is a pipe or a device, not a regular file"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint:"), "{}", ran.stderr);
+}
+
+#[test]
+fn nothing_to_trust_is_said_as_it_is() {
+    let project = project();
+    for (arguments, told) in [
+        (&["trust", "--project", "--yes"][..], "this project has no settings files"),
+        (&["trust", "--all", "--yes"], "every agent is trusted already"),
+        (&["untrust", "--project"], "nothing of this was trusted"),
+    ] {
+        let ran = project.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(ran.stderr.contains(told), "{arguments:?}: {}", ran.stderr);
+    }
+}

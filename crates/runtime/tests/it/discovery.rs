@@ -13,7 +13,7 @@ use attache_kernel::agent::{
 };
 use attache_runtime::{
     discovery::{Discovery, DiscoveryMode, Found, Places, content_hash},
-    trust::TrustStore,
+    trust::{TrustStore, TrustedFile},
 };
 use tempfile::TempDir;
 
@@ -327,7 +327,7 @@ fn trust_holds_for_the_very_content_and_is_seen_at_the_next_look() {
     };
     assert_eq!(trusted(&mut discovery, &trust), Trust::Untrusted);
     let hash = content_hash(&path).unwrap();
-    trust.record([(path.clone(), Some(hash))]).unwrap();
+    trust.record([(path.clone(), Some(TrustedFile::new(hash)))]).unwrap();
     assert_eq!(trusted(&mut discovery, &trust), Trust::Trusted);
     assert_eq!(discovery.look(&trust).files_read, 0, "trust does not cost a read each time");
     world.write("project/.claude/agents/one.md", "---\nname: one\ndescription: d\n---\nother\n");
@@ -362,8 +362,9 @@ fn a_link_is_trusted_by_what_it_leads_to() {
     let other = world.agent("project/shared/two.md", "two");
     symlink(world.path("project/shared"), world.path("project/.claude/agents/shared")).unwrap();
     let mut trust = TrustStore::load(&world.path("home/.attache")).unwrap();
-    let hashed = [&link, &other].map(|path| (path.clone(), Some(content_hash(path).unwrap())));
-    trust.record(hashed).unwrap();
+    let trusted = [&link, &other]
+        .map(|path| (path.clone(), Some(TrustedFile::new(content_hash(path).unwrap()))));
+    trust.record(trusted).unwrap();
     let inventory = take_stock(Discovery::new(world.places(), Rules::default()).look(&trust));
     for name in ["one", "two"] {
         assert_eq!(inventory.find(name).unwrap().trusted, Trust::Trusted, "{name}");

@@ -158,6 +158,8 @@ codes! {
     UnknownVariable = "unknown_variable",
     /// A required input is named like a built-in variable.
     ReservedInput = "reserved_input",
+    /// The base directory leads elsewhere than when the file was trusted.
+    TrustLost = "trust_lost",
     /// Two files of one scope and dialect have one name.
     Conflict = "conflict",
 }

@@ -1,0 +1,112 @@
+//! Private files: files below the program's home that decide about keys or trust.
+//!
+//! One is used only if it is a regular file, belongs to the user, and others cannot get at it. A link,
+//! a pipe or a device in its place is refused, and never waited for.
+
+use std::{
+    fs::{File, OpenOptions},
+    io,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    path::Path,
+};
+
+use rustix::{fs::OFlags, io::Errno, process::geteuid};
+
+/// What others must not be able to do with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Privacy {
+    /// Read or change it.
+    Secret,
+    /// Change it.
+    Unchanged,
+    /// Nothing is asked.
+    None,
+}
+
+/// Why a file is not used.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// Others can get at it.
+    Exposed { mode: u32 },
+    /// It belongs to somebody else.
+    Foreign { owner: u32 },
+    /// It is not a regular file.
+    NotAFile { what: &'static str },
+    /// The system refuses to open it.
+    Unreadable(io::Error),
+}
+
+/// Opens a file to read it; none if there is none.
+pub(crate) fn open(path: &Path, privacy: Privacy) -> Result<Option<File>, Refusal> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+            return Err(Refusal::NotAFile { what: "a link" });
+        }
+        Err(error) => return Err(Refusal::Unreadable(error)),
+    };
+    let metadata = file.metadata().map_err(Refusal::Unreadable)?;
+    if !metadata.is_file() {
+        let what = if metadata.is_dir() { "a directory" } else { "a pipe or a device" };
+        return Err(Refusal::NotAFile { what });
+    }
+    let access = Access { mode: metadata.mode(), owner: metadata.uid() };
+    access.check(privacy, geteuid().as_raw())?;
+    Ok(Some(file))
+}
+
+/// Who can get at a file.
+#[derive(Clone, Copy)]
+struct Access {
+    mode: u32,
+    owner: u32,
+}
+
+impl Access {
+    /// Passes files of the user that others cannot get at; the superuser may use anybody's.
+    fn check(self, privacy: Privacy, user: u32) -> Result<(), Refusal> {
+        let forbidden = match privacy {
+            Privacy::Secret => 0o077,
+            Privacy::Unchanged => 0o022,
+            Privacy::None => return Ok(()),
+        };
+        if self.mode & forbidden != 0 {
+            return Err(Refusal::Exposed { mode: self.mode & 0o777 });
+        }
+        if self.owner != user && user != 0 {
+            return Err(Refusal::Foreign { owner: self.owner });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_owner_may_get_at_the_file() {
+        let check = |mode, owner, user, privacy| {
+            Access { mode: 0o100_000 | mode, owner }.check(privacy, user)
+        };
+        for privacy in [Privacy::Secret, Privacy::Unchanged] {
+            assert!(check(0o600, 7, 7, privacy).is_ok() && check(0o400, 7, 7, privacy).is_ok());
+            for mode in [0o620, 0o602, 0o666, 0o777] {
+                for user in [7, 0] {
+                    let refusal = check(mode, user, user, privacy).unwrap_err();
+                    assert!(matches!(refusal, Refusal::Exposed { mode: found } if found == mode));
+                }
+            }
+            let foreign = check(0o600, 8, 7, privacy).unwrap_err();
+            assert!(matches!(foreign, Refusal::Foreign { owner: 8 }));
+            assert!(check(0o600, 8, 0, privacy).is_ok());
+        }
+        for mode in [0o640, 0o604, 0o610, 0o601] {
+            assert!(check(mode, 7, 7, Privacy::Secret).is_err());
+        }
+        assert!(check(0o644, 7, 7, Privacy::Unchanged).is_ok());
+        assert!(check(0o666, 8, 7, Privacy::None).is_ok());
+    }
+}
