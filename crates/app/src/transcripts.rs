@@ -14,8 +14,11 @@ const TELLING: [&str; 6] = ["auth", "key", "token", "secret", "password", "cooki
 
 /// The store below the program's home.
 pub(crate) fn store(setup: &Setup) -> FileStore {
-    let durability = setup.settings.durability;
-    let options = Options { durability, secrets: Secrets::new(secrets(setup)) };
+    let options = Options {
+        durability: setup.settings.durability,
+        secrets: Secrets::new(secrets(setup)),
+        ledger: Some(setup.attache_home.join("usage.jsonl")),
+    };
     FileStore::new(setup.attache_home.join("sessions"), options)
 }
 

@@ -102,7 +102,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let took = median(rounds, |round| {
             let folder = scratch.path().join(format!("{index}-{round}"));
             let secrets = (0..mode.secrets).map(|n| format!("sk-{n:032}"));
-            let options = Options { durability: mode.durability, secrets: Secrets::new(secrets) };
+            let options = Options {
+                durability: mode.durability,
+                secrets: Secrets::new(secrets),
+                ..Options::default()
+            };
             let journal = FileStore::new(folder, options).create(&header)?;
             write(journal, mode.sync, turns, &turn)
         })?;

@@ -20,7 +20,8 @@ use crate::{
 /// What is old where neither the command line nor the settings say.
 const DEFAULT_DAYS: u32 = 30;
 
-/// Remove the transcripts and artifacts of old runs. A run that goes on is never removed.
+/// Remove the transcripts and artifacts of old runs. A run that goes on, or is being resumed, is never
+/// removed. What the removed runs spent stays in `attache usage`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache clean                          what is older than `retention_days`, or 30 days
@@ -98,6 +99,13 @@ fn print_text(cleaned: &Cleaned, dry_run: bool) -> Result<(), Failure> {
             "{} cannot remove {}: {problem}",
             paint(Tone::Bad, "error:"),
             path.display()
+        ));
+    }
+    if let Some(error) = &cleaned.not_kept {
+        print::aside(&format!(
+            "{} `attache usage` forgets what these runs spent: {}",
+            paint(Tone::Warning, "notice:"),
+            error.report()
         ));
     }
     Ok(())

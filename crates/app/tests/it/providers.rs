@@ -942,3 +942,63 @@ fn naming_a_provider_is_no_way_around_the_allowlist() {
         assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");
     }
 }
+
+#[test]
+fn of_several_resumes_of_one_run_one_goes_on() {
+    let api = WireApi::Chat;
+    let server = ScriptedServer::start();
+    server.answer(api.answer(&completes("first")));
+    let project = lab(&server, api, "");
+    let first = object(&project.run(&["run", "Explore", "x", "--json", "-q"]));
+    let id = first["agent_id"].as_str().unwrap();
+    let gate = Gate::new();
+    server.answer(api.answer(&completes("second")).gated(&gate, 1));
+    let resume = ["run", "--resume", id, "and now?", "--json", "-q"];
+    let going = project.command(&resume).stdout(Stdio::piped()).spawn().unwrap();
+    gate.wait_until_reached(1);
+    for _ in 0..3 {
+        let ran = project.run(&resume);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+        let told = format!("the run {id} is being resumed by agent-");
+        assert!(ran.stderr.contains(&told) && ran.stderr.contains("hint:"), "{}", ran.stderr);
+    }
+    gate.open();
+    let second: Value = serde_json::from_slice(&going.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!((&second["status"], &second["resumed_from"]), (&json!("goal"), &json!(id)));
+    assert_eq!(server.requests().len(), 2, "the others cost nothing");
+    server.answer(api.answer(&completes("third")));
+    assert_eq!(object(&project.run(&resume))["status"], "goal", "one after another is fine");
+}
+
+#[test]
+fn a_transcript_that_is_removed_in_mid_run_is_told() {
+    for turns in [1, 2] {
+        let api = WireApi::Chat;
+        let server = ScriptedServer::start();
+        let gate = Gate::new();
+        if turns == 2 {
+            server.answer(api.answer(&looks(100)).gated(&gate, 1));
+        } else {
+            server.answer(api.answer(&completes("the answer")).gated(&gate, 1));
+        }
+        let project = lab(&server, api, "");
+        let command = ["run", "Explore", "x", "--json", "-q"];
+        let going = project.command(&command).stdout(Stdio::piped()).spawn().unwrap();
+        gate.wait_until_reached(1);
+        fs::remove_dir_all(project.home().join(".attache/sessions")).unwrap();
+        gate.open();
+        let output = going.wait_with_output().unwrap();
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((output.status.code(), &result["status"]), (Some(1), &json!("error")));
+        let error = result["error"].as_str().unwrap();
+        assert!(error.contains("was removed while the run was going on"), "{error}");
+        assert_eq!(result["transcript"], json!(null), "{result}");
+        if turns == 1 {
+            // What was paid for is not thrown away.
+            assert_eq!(
+                (&result["result"], &result["partial"]),
+                (&json!("the answer"), &json!(true))
+            );
+        }
+    }
+}

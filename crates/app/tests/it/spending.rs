@@ -278,3 +278,21 @@ fn a_store_that_cannot_be_read_is_an_error() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("cannot read") && ran.stderr.contains("hint:"), "{}", ran.stderr);
 }
+
+#[test]
+fn what_was_cleaned_away_still_counts() {
+    let project = project();
+    transcript(&project, "agent-1", GOLDEN);
+    transcript(
+        &project,
+        "agent-2",
+        header("Plan", "m", "p") + &reply("2026-11-06T10:00:00Z", None),
+    );
+    let before = project.json(&["usage", "--json"]);
+    let cleaned = project.json(&["clean", "--older-than", "0s", "--json"]);
+    assert_eq!(cleaned["removed"].as_array().unwrap().len(), 2);
+    assert_eq!(project.json(&["usage", "--json"]), before);
+    transcript(&project, "agent-3", GOLDEN);
+    let usage = project.json(&["usage", "--json", "--by", "agent"]);
+    assert_eq!(rows(&usage, "agent")["Explore"], json!([2, 10620, 1.0]));
+}

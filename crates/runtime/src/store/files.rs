@@ -10,6 +10,7 @@ mod claim;
 mod clean;
 mod disk_queue;
 mod follow;
+mod ledger;
 mod listing;
 mod lock;
 mod names;
@@ -45,7 +46,8 @@ pub use self::{
     writer::{FileWriter, Syncer},
 };
 use self::{
-    disk_queue::DiskQueue, lock::FolderLock, names::Place, reading::Content, writer::OpenJournal,
+    disk_queue::DiskQueue, ledger::Ledger, lock::FolderLock, names::Place, reading::Content,
+    spending::Spending, writer::OpenJournal,
 };
 use super::{ResumeClaim, Secrets, StoreError, Summary, Transcript};
 
@@ -77,6 +79,8 @@ pub struct Options {
     pub durability: Durability,
     /// What is never written.
     pub secrets: Secrets,
+    /// The file that keeps what removed runs spent; with `None` that is forgotten.
+    pub ledger: Option<PathBuf>,
 }
 
 /// What an entry survives once it is written.
@@ -227,12 +231,12 @@ impl FileStore {
         Ok(summaries)
     }
 
-    /// What each run spent so far, one after another. Runs that spent nothing are left out; a broken
-    /// transcript is an error of its own.
+    /// What each run spent so far, one after another, those that were cleaned away included. Runs that
+    /// spent nothing are left out; a broken transcript is an error of its own.
     pub fn spending(
         &self,
     ) -> Result<impl Iterator<Item = Result<RunSpending, StoreError>>, StoreError> {
-        Ok(spending::of_all(self.places()?))
+        Ok(Spending::new(self.places()?, self.ledger()))
     }
 
     /// The same of the runs of one session.
@@ -241,13 +245,16 @@ impl FileStore {
         session: &SessionId,
     ) -> Result<impl Iterator<Item = Result<RunSpending, StoreError>>, StoreError> {
         names::check(session.as_str())?;
-        Ok(spending::of_all(names::transcripts(&self.sessions().join(session.as_str()))))
+        let places = names::transcripts(&self.sessions().join(session.as_str()));
+        let ledger = self.ledger().map(|ledger| ledger.of_session(session.as_str()));
+        Ok(Spending::new(places, ledger))
     }
 
-    /// Removes the transcripts and artifacts that nothing was written to for that long. What runs, or
-    /// is being resumed, stays.
+    /// Removes the transcripts and artifacts that nothing was written to for that long, after what they
+    /// spent is in the ledger. What runs, or is being resumed, stays.
     pub fn clean(&self, older_than: Duration, now: SystemTime) -> Result<Cleaned, StoreError> {
-        let cleaned = clean::clean(&self.places()?, older_than, now, clean::Removal::Done);
+        let age = clean::Age { older_than, now };
+        let cleaned = clean::clean(&self.places()?, age, self.ledger().as_ref());
         clean::remove_empty_folders(self.sessions(), &self.folders()?);
         Ok(cleaned)
     }
@@ -258,7 +265,11 @@ impl FileStore {
         older_than: Duration,
         now: SystemTime,
     ) -> Result<Cleaned, StoreError> {
-        Ok(clean::clean(&self.places()?, older_than, now, clean::Removal::OnlyCounted))
+        Ok(clean::would_clean(&self.places()?, clean::Age { older_than, now }))
+    }
+
+    fn ledger(&self) -> Option<Ledger> {
+        self.shared.options.ledger.clone().map(Ledger::new)
     }
 
     fn artifacts_of(&self, run: &Assignment) -> Result<PathBuf, StoreError> {

@@ -292,3 +292,74 @@ fn a_follower_of_a_killed_writer_ends() {
     following.join().unwrap();
     assert!(lines.recv().is_err(), "nothing more was told");
 }
+
+/// A transcript of two answers that cost something.
+fn golden(store: &FileStore, id: &str) -> std::path::PathBuf {
+    let path = store.sessions().join("s").join(format!("{id}.jsonl"));
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, GOLDEN).unwrap();
+    path
+}
+
+/// How many turns are counted, and what they cost.
+fn spent(store: &FileStore) -> (usize, f64) {
+    let runs: Vec<_> = store.spending().unwrap().map(Result::unwrap).collect();
+    let turns = runs.iter().flat_map(|run| &run.turns);
+    (turns.clone().count(), turns.filter_map(|turn| turn.spent.cost_usd).sum())
+}
+
+#[test]
+fn what_removed_runs_spent_still_counts_and_counts_once() {
+    let folder = TempDir::new().unwrap();
+    let ledger = folder.path().join("usage.jsonl");
+    let store = store_in(&folder, Options { ledger: Some(ledger.clone()), ..Options::default() });
+    let clean = || store.clean(Duration::ZERO, SystemTime::now()).unwrap();
+    let one = golden(&store, "agent-1");
+    golden(&store, "agent-2");
+    let before: Vec<_> = store.spending().unwrap().map(Result::unwrap).collect();
+    assert_eq!(spent(&store), (4, 1.0));
+    let would = store.would_clean(Duration::ZERO, SystemTime::now()).unwrap();
+    assert!(would.removed.len() == 2 && !ledger.exists(), "a trial writes nothing");
+    assert_eq!((clean().removed.len(), spent(&store)), (2, (4, 1.0)));
+    let after: Vec<_> = store.spending().unwrap().map(Result::unwrap).collect();
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!((&before.turns, &before.model), (&after.turns, &after.model));
+        assert_eq!(before.agent_type, after.agent_type);
+    }
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&ledger).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    // Cut off between the two: the line is written, and the transcript is still there.
+    fs::write(golden(&store, "agent-1"), GOLDEN).unwrap();
+    assert_eq!(spent(&store), (4, 1.0));
+    let in_session = store.spending_in(&SessionId::new("s")).unwrap().map(Result::unwrap).count();
+    assert_eq!(in_session, 2);
+    let elsewhere = store.spending_in(&SessionId::new("t")).unwrap().count();
+    assert_eq!(elsewhere, 0);
+    assert_eq!((clean().removed.len(), one.exists(), spent(&store)), (1, false, (4, 1.0)));
+    // A line that was cut off is not read, and damages no other.
+    OpenOptions::new().append(true).open(&ledger).unwrap().write_all(b"{\"version\":1,").unwrap();
+    assert_eq!(spent(&store), (4, 1.0));
+    golden(&store, "agent-3");
+    assert_eq!(clean().removed.len(), 1);
+    let runs: Vec<_> = store.spending().unwrap().collect();
+    assert_eq!(runs.iter().filter(|run| run.is_ok()).count(), 3);
+    let broken: Vec<_> = runs.iter().filter_map(|run| run.as_ref().err()).collect();
+    assert!(matches!(broken[..], [StoreError::Broken { line: 4, .. }]), "{broken:?}");
+}
+
+#[test]
+fn a_ledger_that_cannot_be_written_is_told_and_stops_no_cleaning() {
+    let folder = TempDir::new().unwrap();
+    let victim = folder.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    let ledger = folder.path().join("usage.jsonl");
+    std::os::unix::fs::symlink(&victim, &ledger).unwrap();
+    let store = store_in(&folder, Options { ledger: Some(ledger), ..Options::default() });
+    golden(&store, "agent-1");
+    let cleaned = store.clean(Duration::ZERO, SystemTime::now()).unwrap();
+    assert_eq!(cleaned.removed.len(), 1);
+    let error = cleaned.not_kept.unwrap();
+    assert!(error.hint().contains("symbolic link"), "{}", error.report());
+    assert_eq!(fs::read_to_string(victim).unwrap(), "precious");
+}

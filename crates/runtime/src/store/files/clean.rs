@@ -11,10 +11,13 @@ use serde::Serialize;
 
 use super::{
     claim,
+    ledger::Ledger,
     lock::{self, FolderLock},
     names::Place,
     open_to_read,
+    spending::spending_of,
 };
+use crate::store::StoreError;
 
 /// What was removed and what was not.
 #[derive(Debug, Default)]
@@ -29,6 +32,10 @@ pub struct Cleaned {
     pub bytes: u64,
     /// What could not be removed, and why.
     pub failed: Vec<(PathBuf, io::Error)>,
+    /// Why what the removed runs spent could not be kept, if it could not.
+    pub not_kept: Option<StoreError>,
+    /// How many somebody else removed meanwhile.
+    gone: usize,
 }
 
 /// A run that went.
@@ -44,11 +51,11 @@ pub struct Removed {
     pub bytes: u64,
 }
 
-/// Whether anything is really removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Removal {
-    Done,
-    OnlyCounted,
+/// What is old enough.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Age {
+    pub(super) older_than: Duration,
+    pub(super) now: SystemTime,
 }
 
 /// What becomes of one run.
@@ -57,48 +64,99 @@ enum Fate {
     Running,
     /// Somebody else removed it.
     Gone,
-    Removed(u64),
+    /// It can go; nobody takes it up while this is held.
+    Due(Due),
 }
 
-pub(super) fn clean(
-    places: &[Place],
-    older_than: Duration,
-    now: SystemTime,
-    removal: Removal,
-) -> Cleaned {
+struct Due {
+    file: File,
+    /// How long the transcript is.
+    length: u64,
+    _guard: FolderLock,
+}
+
+/// What would be removed.
+pub(super) fn would_clean(places: &[Place], age: Age) -> Cleaned {
     let mut cleaned = Cleaned::default();
     for place in places {
-        match settle(place, older_than, now, removal) {
-            Ok(Fate::Gone) => {}
-            Ok(Fate::TooYoung) => cleaned.kept += 1,
-            Ok(Fate::Running) => {
-                cleaned.kept += 1;
-                cleaned.running += 1;
+        cleaned.count(place, judge(place, age), |due| Ok(Some(bytes(place, &due))));
+    }
+    cleaned.kept = places.len().saturating_sub(cleaned.removed.len() + cleaned.gone);
+    cleaned
+}
+
+/// Writes down what old runs spent, then removes them.
+pub(super) fn clean(places: &[Place], age: Age, ledger: Option<&Ledger>) -> Cleaned {
+    let mut cleaned = Cleaned::default();
+    let (mut due, mut spent) = (Vec::new(), Vec::new());
+    for place in places {
+        cleaned.count(place, judge(place, age), |found| {
+            let length = found.length;
+            if ledger.is_some() {
+                // Of a broken transcript nobody knows what it spent; `usage` said so while it was there.
+                let spending = spending_of(found.file, &place.path).ok().flatten();
+                spent.extend(spending.map(|spending| (place.clone(), spending)));
             }
-            Ok(Fate::Removed(bytes)) => {
-                cleaned.bytes = cleaned.bytes.saturating_add(bytes);
-                cleaned.removed.push(Removed {
+            due.push((place, length));
+            Ok(None)
+        });
+    }
+    let written = ledger.map_or(Ok(()), |ledger| ledger.append(&spent));
+    for (place, length) in due {
+        cleaned.count(place, judge(place, age), |found| {
+            // Written since it was counted: it stays until the next clean-up.
+            if found.length != length {
+                return Ok(None);
+            }
+            let bytes = bytes(place, &found);
+            remove(place)?;
+            Ok(Some(bytes))
+        });
+    }
+    cleaned.kept = places.len().saturating_sub(cleaned.removed.len() + cleaned.gone);
+    // A full disk has room now.
+    let again = written.or_else(|_| ledger.map_or(Ok(()), |ledger| ledger.append(&spent)));
+    cleaned.not_kept = again.err();
+    cleaned
+}
+
+impl Cleaned {
+    /// Counts one run. `settle` says how many bytes went of one that is due; none if it stays.
+    fn count(
+        &mut self,
+        place: &Place,
+        fate: io::Result<Fate>,
+        settle: impl FnOnce(Due) -> io::Result<Option<u64>>,
+    ) {
+        let settled = fate.and_then(|fate| match fate {
+            Fate::Due(due) => settle(due),
+            Fate::TooYoung => Ok(None),
+            Fate::Running => {
+                self.running += 1;
+                Ok(None)
+            }
+            Fate::Gone => {
+                self.gone += 1;
+                Ok(None)
+            }
+        });
+        match settled {
+            Ok(Some(bytes)) => {
+                self.bytes = self.bytes.saturating_add(bytes);
+                self.removed.push(Removed {
                     agent_id: place.id.clone(),
                     session_id: place.session(),
                     path: place.path.clone(),
                     bytes,
                 });
             }
-            Err(error) => {
-                cleaned.kept += 1;
-                cleaned.failed.push((place.path.clone(), error));
-            }
+            Ok(None) => {}
+            Err(error) => self.failed.push((place.path.clone(), error)),
         }
     }
-    cleaned
 }
 
-fn settle(
-    place: &Place,
-    older_than: Duration,
-    now: SystemTime,
-    removal: Removal,
-) -> io::Result<Fate> {
+fn judge(place: &Place, age: Age) -> io::Result<Fate> {
     // Whoever wants to take the run up waits for this, and then finds it or does not.
     let guard = match FolderLock::take(&place.folder) {
         Ok(guard) => guard,
@@ -112,28 +170,28 @@ fn settle(
     };
     let metadata = file.metadata()?;
     // A time in the future is no age at all.
-    let age = now.duration_since(metadata.modified()?).unwrap_or_default();
-    if age < older_than {
+    if age.now.duration_since(metadata.modified()?).unwrap_or_default() < age.older_than {
         return Ok(Fate::TooYoung);
     }
     // A resumed run still reads the artifacts of the earlier one.
     if !lock::acquire(&file, &guard)? || claim::is_held(&place.folder, &guard, &place.id) {
         return Ok(Fate::Running);
     }
-    let artifacts = place.artifacts();
-    let bytes = metadata.len().saturating_add(size(&artifacts));
-    if removal == Removal::Done {
-        // The transcript goes last: if this is cut off, the next clean-up finds both.
-        match fs::remove_dir_all(&artifacts) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        claim::remove(&place.folder, &place.id)?;
-        fs::remove_file(&place.path)?;
+    Ok(Fate::Due(Due { file, length: metadata.len(), _guard: guard }))
+}
+
+fn bytes(place: &Place, due: &Due) -> u64 {
+    due.length.saturating_add(size(&place.artifacts()))
+}
+
+/// The transcript goes last: if this is cut off, the next clean-up finds both.
+fn remove(place: &Place) -> io::Result<()> {
+    match fs::remove_dir_all(place.artifacts()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
     }
-    drop::<File>(file);
-    drop::<FolderLock>(guard);
-    Ok(Fate::Removed(bytes))
+    claim::remove(&place.folder, &place.id)?;
+    fs::remove_file(&place.path)
 }
 
 /// The bytes of a folder's files; links are not followed, what cannot be read counts nothing.

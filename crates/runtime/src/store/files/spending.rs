@@ -5,6 +5,7 @@
 //! of the others.
 
 use std::{
+    collections::HashSet,
     fs::File,
     io::{self, BufRead as _, BufReader},
     path::{Path, PathBuf},
@@ -22,7 +23,7 @@ use jiff::Timestamp;
 use memchr::{memchr, memmem::Finder};
 use serde::Deserialize;
 
-use super::{names::Place, open_to_read};
+use super::{ledger::Ledger, names::Place, open_to_read};
 use crate::store::StoreError;
 
 /// How much of a file is read at once.
@@ -54,18 +55,75 @@ pub struct TurnSpending {
 
 type Marks = [Finder<'static>; 2];
 
-pub(super) fn of_all(places: Vec<Place>) -> impl Iterator<Item = Result<RunSpending, StoreError>> {
-    let marks = SpentLine::MARKS.map(Finder::new);
-    places.into_iter().filter_map(move |place| match open_to_read(&place.path) {
-        Ok(file) => of(file, &place.path, &marks).transpose(),
-        // Cleaned away since it was found.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(source) => Some(Err(StoreError::read(&place.path, source))),
-    })
+/// Which run it is, in whatever file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct RunKey {
+    pub(super) session: String,
+    pub(super) run: String,
 }
 
-/// What a run spent; none if it was nothing.
-fn of(file: File, path: &Path, marks: &Marks) -> Result<Option<RunSpending>, StoreError> {
+impl RunKey {
+    pub(super) fn new(place: &Place) -> Self {
+        Self { session: place.session(), run: place.id.clone() }
+    }
+}
+
+/// What runs spent, one after another: those with a transcript, then those that were removed.
+#[derive(Debug)]
+pub(super) struct Spending {
+    places: std::vec::IntoIter<Place>,
+    counted: HashSet<RunKey>,
+    ledger: Option<Ledger>,
+    removed: std::vec::IntoIter<Result<RunSpending, StoreError>>,
+    marks: Marks,
+}
+
+impl Spending {
+    pub(super) fn new(places: Vec<Place>, ledger: Option<Ledger>) -> Self {
+        let (counted, removed) = (HashSet::new(), Vec::new().into_iter());
+        Self { places: places.into_iter(), counted, ledger, removed, marks: marks() }
+    }
+}
+
+impl Iterator for Spending {
+    type Item = Result<RunSpending, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        for place in self.places.by_ref() {
+            let file = match open_to_read(&place.path) {
+                Ok(file) => file,
+                // Cleaned away since it was found: it is in the ledger.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(source) => return Some(Err(StoreError::read(&place.path, source))),
+            };
+            self.counted.insert(RunKey::new(&place));
+            let spent = read_spending(file, &place.path, &self.marks).transpose();
+            if spent.is_some() {
+                return spent;
+            }
+        }
+        // Read last, so that no run is missed that is cleaned away meanwhile.
+        if let Some(ledger) = self.ledger.take() {
+            self.removed = ledger.read(&self.counted).into_iter();
+        }
+        self.removed.next()
+    }
+}
+
+/// What one run spent; none if it was nothing.
+pub(super) fn spending_of(file: File, path: &Path) -> Result<Option<RunSpending>, StoreError> {
+    read_spending(file, path, &marks())
+}
+
+fn marks() -> Marks {
+    SpentLine::MARKS.map(Finder::new)
+}
+
+fn read_spending(
+    file: File,
+    path: &Path,
+    marks: &Marks,
+) -> Result<Option<RunSpending>, StoreError> {
     let mut lines = Lines { file: BufReader::with_capacity(PIECE, file), number: 0, path };
     let mut line = Vec::new();
     match (lines.next_into(&mut line)?, line.is_empty()) {
