@@ -8,6 +8,7 @@ mod environment;
 mod failure;
 mod log;
 mod no_effect;
+mod open_files;
 mod print;
 #[cfg_attr(not(test), expect(dead_code, reason = "runs and models read the rest"))]
 mod settings;

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use self::interrupts::{Interrupts, quit_on_second};
 use crate::{
     failure::{Exit, Failure},
+    open_files,
     print::{
         self,
         palette::{Tone, paint},
@@ -130,6 +131,7 @@ const READER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 const DISK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 
 pub(crate) fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
+    open_files::require_enough()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -570,3 +570,27 @@ fn an_interrupt_stops_the_run_cleanly_and_says_how_to_go_on() {
     let shown = project.run(&["transcript", hint.expect("the line that resumes it")]).stdout;
     assert!(shown.contains("(interrupted)"), "{shown}");
 }
+
+#[test]
+fn too_few_open_files_are_told_before_anything_begins() {
+    let project = project();
+    let command = project.command(&["run", "Explore", "tool filter"]);
+    for limit in [6, 7, 8, 12, 31] {
+        let ran = Command::new("bash")
+            .args([
+                "-c",
+                &format!("ulimit -n {limit}; exec \"$0\" \"$@\""),
+                env!("CARGO_BIN_EXE_attache"),
+            ])
+            .args(command.get_args())
+            .env_clear()
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .current_dir(project.root())
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(1), "{told}");
+        assert!(told.contains(&format!("only {limit} files may be open")), "{told}");
+        assert!(told.contains("hint: raise the limit: ulimit -n"), "{told}");
+    }
+}

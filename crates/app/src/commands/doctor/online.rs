@@ -20,6 +20,7 @@ use serde_json::json;
 use super::Check;
 use crate::{
     failure::Failure,
+    open_files,
     setup::{Setup, order_failure},
 };
 
@@ -97,6 +98,7 @@ fn ask(setup: &Setup, choice: &ModelChoice, limit: Limit) -> Result<Answered, Fa
         not_before: Duration::ZERO,
         deadline: None,
     };
+    open_files::require_enough()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
