@@ -23,6 +23,8 @@ pub(crate) struct Missing {
     pub(crate) labels: Vec<String>,
     /// Whether the question as such is unanswered.
     pub(crate) is_total: bool,
+    /// Whether something else of the question was found.
+    pub(crate) is_partial: bool,
     words: Vec<String>,
 }
 
@@ -68,7 +70,8 @@ pub(crate) fn missing(inquiry: &Inquiry, evidence: &Evidence<'_>, files: &[Ranke
     if labels.is_empty() && is_total {
         labels = inquiry.paths.iter().map(|path| quoted(path)).collect();
     }
-    Missing { labels, is_total, words: words.collect() }
+    let is_partial = judged.iter().any(|(_, found)| *found);
+    Missing { labels, is_total, is_partial, words: words.collect() }
 }
 
 fn quoted(label: &str) -> String {

@@ -121,7 +121,7 @@ impl<'a> Briefing<'a> {
 fn answer<'a>(call: &'a ToolCall, result: &'a ToolResult) -> Option<Answer<'a>> {
     let Ok(ToolName::Builtin(tool)) = call.name.parse::<ToolName>() else { return None };
     let arguments = call.arguments().ok()?;
-    let findings = result.data.as_ref().and_then(|data| Findings::deserialize(data).ok());
+    let findings = result.data.as_ref().and_then(|data| Findings::deserialize(&**data).ok());
     let problem = result.is_error.then_some(result.text.as_str());
     Some(Answer { tool, arguments, findings, problem })
 }

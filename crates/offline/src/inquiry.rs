@@ -43,7 +43,6 @@ pub(crate) struct Inquiry {
 
 /// What kind of answer is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(crate) struct Wants {
     pub(crate) callers: bool,
     pub(crate) tests: bool,

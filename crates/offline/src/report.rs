@@ -14,7 +14,7 @@ use crate::{
     paths::{Sort, file_name, sort_of},
     ranking::{Ranked, homes, ranked},
     snippets,
-    uses::uses,
+    uses::{Worth, uses},
 };
 
 /// How many definitions of a file are named, and how many of a file that was asked for.
@@ -77,7 +77,7 @@ impl Report {
         let asked_for = self.named_files(inquiry, evidence);
         let missing = absent::missing(inquiry, evidence, &files);
         if missing.is_total && !asked_for {
-            self.absent(&missing, evidence);
+            self.absent(&missing, inquiry, evidence, &files);
             return;
         }
         let is_shown =
@@ -138,7 +138,13 @@ impl Report {
         !self.headline.is_empty()
     }
 
-    fn absent(&mut self, missing: &absent::Missing, evidence: &Evidence<'_>) {
+    fn absent(
+        &mut self,
+        missing: &absent::Missing,
+        inquiry: &Inquiry,
+        evidence: &Evidence<'_>,
+        files: &[Ranked<'_>],
+    ) {
         let labels = missing.labels.join(", ");
         let looked_at = absent::looked_at(evidence);
         self.headline = format!("Nothing was found for {labels}: {looked_at}.");
@@ -147,6 +153,19 @@ impl Report {
             let near: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
             self.paragraph(&format!("The nearest names are {}.", near.join(", ")));
         }
+        let partly: Vec<_> =
+            files.iter().filter(|file| file.sort < Sort::Document).take(5).collect();
+        if partly.is_empty() || !missing.is_partial {
+            return;
+        }
+        self.paragraph("Part of the question was found, likeliest in:");
+        for file in partly {
+            match place(file, evidence.lines.get(file.path), inquiry) {
+                Some((line, text)) => self.item(file.path, line, text),
+                None => self.bare_item(file.path),
+            }
+        }
+        self.markdown.push('\n');
     }
 
     fn places(&mut self, homes: &[&Ranked<'_>], inquiry: &Inquiry, evidence: &Evidence<'_>) {
@@ -177,7 +196,7 @@ impl Report {
         }
     }
 
-    /// Lines outside the likeliest files that use what they define.
+    /// Lines outside the likeliest files that use what they define, or mention what was looked for.
     fn uses(&mut self, homes: &[&Ranked<'_>], inquiry: &Inquiry, evidence: &Evidence<'_>) {
         let uses = uses(homes, inquiry, evidence);
         if uses.is_empty() {
@@ -187,8 +206,9 @@ impl Report {
             }
             return;
         }
-        self.markdown.push_str("## Used by\n\n");
-        for used in uses {
+        let is_used = uses.iter().any(|(worth, _)| *worth <= Worth::Use);
+        self.markdown.push_str(if is_used { "## Used by\n\n" } else { "## Also mentioned\n\n" });
+        for (_, used) in uses {
             self.item(&used.path, used.line, &used.text);
         }
         self.markdown.push('\n');
@@ -223,20 +243,24 @@ impl Report {
         if scope.tools.is_empty() {
             return;
         }
+        let entries = |count: usize| match count {
+            1 => "1 entry".to_owned(),
+            _ => format!("{count} entries"),
+        };
         let tools: Vec<_> = scope.tools.iter().map(|tool| format!("`{tool}`")).collect();
-        let mut text = format!("Looked at with {}", tools.join(", "));
+        let mut text = vec![format!("Looked at with {}", tools.join(", "))];
         if scope.searched > 0 {
-            text.push_str(&format!(" ({} files searched)", scope.searched));
+            text.push(format!(" ({} files searched)", scope.searched));
         }
-        text.push_str(". Not looked at: `.git` and files that ignore rules name");
+        text.push(". Not looked at: `.git` and files that ignore rules name".to_owned());
         if scope.ignored > 0 {
-            text.push_str(&format!(" ({} entries here)", scope.ignored));
+            text.push(format!(" ({} here)", entries(scope.ignored)));
         }
         if scope.forbidden > 0 {
-            text.push_str(&format!("; {} entries that this agent may not read", scope.forbidden));
+            text.push(format!("; {} that this agent may not read", entries(scope.forbidden)));
         }
-        text.push('.');
-        self.paragraph(&text);
+        text.push(".".to_owned());
+        self.paragraph(&text.concat());
     }
 
     fn paragraph(&mut self, text: &str) {

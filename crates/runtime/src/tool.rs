@@ -96,7 +96,7 @@ pub struct ToolOutput {
     /// Files that hold more of the answer.
     pub artifacts: Vec<PathBuf>,
     /// The answer as values, where they were asked for; it never reaches a provider.
-    pub data: Option<Value>,
+    pub data: Option<Arc<Value>>,
 }
 
 impl ToolOutput {
@@ -126,7 +126,7 @@ impl ToolOutput {
         findings: impl FnOnce() -> Findings,
     ) -> Self {
         if answer_form == AnswerForm::TextAndData {
-            self.data = findings().bounded();
+            self.data = findings().bounded().map(Arc::new);
         }
         self
     }

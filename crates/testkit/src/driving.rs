@@ -73,17 +73,20 @@ impl Task {
         Self { folder: folder.to_owned(), assignment }
     }
 
+    #[must_use]
     pub fn with_tools(mut self, names: &[&str]) -> Self {
         self.assignment.tools.retain(|spec| names.contains(&spec.name.to_string().as_str()));
         self
     }
 
+    #[must_use]
     pub fn edit(mut self, edit: impl FnOnce(&mut Definition)) -> Self {
         edit(Arc::make_mut(&mut self.assignment.definition));
         self.assignment.limits = RunLimits::from(&self.assignment.definition.run_config);
         self
     }
 
+    #[must_use]
     pub fn with_output(self, schema: Value) -> Self {
         self.edit(|definition| {
             definition.output_config = Some(OutputConfig {

@@ -3,6 +3,8 @@
 //! Who may say what is in the types: only a model calls tools, only tools give results. Whatever a
 //! provider wants back as it was (signatures, encrypted reasoning) is carried along unread.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -207,7 +209,7 @@ pub struct ToolResult {
     pub artifacts: Vec<Artifact>,
     /// The answer as values, for a model that is a program. It is never sent to a provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Value>,
+    pub data: Option<Arc<Value>>,
 }
 
 /// A file a run leaves behind, such as the full text of an output that was cut.

@@ -130,7 +130,7 @@ fn absence_is_claimed_only_of_what_was_looked_at() {
         let first = text.lines().next().unwrap();
         assert!(first.starts_with("Nothing was found for `frobnicator`"), "{tools:?}: {text}");
         assert!(first.contains(says), "{tools:?}: {text}");
-        let left_out = "Not looked at: `.git` and files that ignore rules name (1 entries here)";
+        let left_out = "Not looked at: `.git` and files that ignore rules name (1 entry here)";
         assert!(text.contains(left_out), "{tools:?}: {text}");
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct IgnoreRules(Option<Arc<Level>>);
 /// The rules of one directory.
 #[derive(Debug)]
 struct Level {
-    above: Option<Arc<Level>>,
+    above: Option<Arc<Self>>,
     ignore: Option<Gitignore>,
     git: Option<Gitignore>,
     exclude: Option<Gitignore>,
@@ -196,14 +196,13 @@ impl IgnoreFiles {
     fn usable<'t>(&self, shown: &str, lines: Vec<(usize, &'t str)>) -> Vec<&'t str> {
         let mut skipped = 0;
         let usable = lines.into_iter().filter_map(|(number, line)| {
-            let problem = match check_glob(line) {
-                Err(error) => Some(error.to_string()),
-                Ok(()) => {
-                    let mut alone = GitignoreBuilder::new("");
-                    alone.add_line(None, line).err().map(|_| "it is not a valid glob".to_owned())
-                }
+            let problem = if let Err(error) = check_glob(line) {
+                error.to_string()
+            } else if GitignoreBuilder::new("").add_line(None, line).is_err() {
+                "it is not a valid glob".to_owned()
+            } else {
+                return Some(line);
             };
-            let Some(problem) = problem else { return Some(line) };
             skipped += 1;
             if skipped <= MAX_SKIPPED {
                 self.notice(format!("line {number} of {shown} is skipped: {problem}"));

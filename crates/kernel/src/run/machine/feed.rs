@@ -49,7 +49,7 @@ pub struct ToolAnswer {
     /// What the call left behind.
     pub artifacts: Vec<Artifact>,
     /// The answer as values, for a model that is a program.
-    pub data: Option<Value>,
+    pub data: Option<Arc<Value>>,
 }
 
 impl Run {

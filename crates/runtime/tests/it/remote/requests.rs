@@ -29,7 +29,7 @@ fn results(calls: &[ToolCall]) -> Message {
         is_error: false,
         images: Vec::new(),
         artifacts: Vec::new(),
-        data: Some(json!({"files": ["never sent"]})),
+        data: Some(Arc::new(json!({"files": ["never sent"]}))),
     };
     Message::Tool {
         results: vec![
@@ -235,7 +235,7 @@ async fn a_call_of_the_local_shell_is_written_for_each_api() {
             is_error: false,
             images: Vec::new(),
             artifacts: Vec::new(),
-            data: Some(json!({"files": ["never sent"]})),
+            data: Some(Arc::new(json!({"files": ["never sent"]}))),
         };
         let results = vec![result];
         vec![Message::user("q"), Message::Assistant { content }, Message::Tool { results }]
@@ -278,7 +278,7 @@ async fn broken_arguments_and_foreign_ids_are_mended_for_the_way_back() {
             is_error: true,
             images: Vec::new(),
             artifacts: Vec::new(),
-            data: Some(json!({"files": ["never sent"]})),
+            data: Some(Arc::new(json!({"files": ["never sent"]}))),
         };
         let request = sent(api, Traits::default(), |asking| {
             asking.messages = vec![
