@@ -80,29 +80,24 @@ fn quoted(label: &str) -> String {
 
 /// What can be said of something that was not found, given what was looked at.
 pub(crate) fn looked_at(evidence: &Evidence<'_>) -> String {
-    let scope = &evidence.scope;
-    let texts = scope.used(BuiltinTool::GrepFiles);
-    let names = scope.used(BuiltinTool::GlobFiles);
-    let listed = scope.used(BuiltinTool::ListDir);
+    let used = |tool| evidence.scope.used(tool);
     let read = evidence.read.len();
-    match (texts, names, listed) {
-        (true, true, _) => "none of the files searched has it in its name or text".to_owned(),
-        (true, false, _) => "none of the files searched has it in its text; file names were not \
-                             searched"
-            .to_owned(),
-        (false, true, _) => format!(
-            "no file name has it; of what files contain, only {read} were read: this agent has no \
-             `grep_files`"
-        ),
-        (false, false, true) => format!(
-            "none of the files listed has it in its name; of what files contain, only {read} were \
-             read: this agent has no `grep_files`"
-        ),
-        (false, false, false) => format!(
-            "this agent has no tool that searches (`grep_files`, `glob_files`, `list_dir`); {read} \
-             files were read"
-        ),
+    let not_texts = format!("file contents were not searched, {read} files were read");
+    if used(BuiltinTool::GrepFiles) {
+        let names = used(BuiltinTool::GlobFiles);
+        let or = if names { "name or text" } else { "text; file names were not searched" };
+        return format!("none of the files searched has it in its {or}");
     }
+    if used(BuiltinTool::GlobFiles) {
+        return format!("no file name has it; {not_texts}");
+    }
+    if used(BuiltinTool::ListDir) {
+        return format!("none of the files listed has it in its name; {not_texts}");
+    }
+    format!(
+        "no search was made, which takes `grep_files`, `glob_files` or `list_dir`; {read} files were \
+         read"
+    )
 }
 
 /// Names that are like what was looked for, the likest first.

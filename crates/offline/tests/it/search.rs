@@ -119,10 +119,10 @@ fn absence_is_claimed_only_of_what_was_looked_at() {
     let ask =
         |task: &str, tools: &[&str]| report(&Task::new(folder.path(), task).with_tools(tools));
     let text = ask("where is the retry logic?", &["read_file"]);
-    assert!(text.contains("no tool that searches") && !text.contains("no file"), "{text}");
+    assert!(text.contains("no search was made") && !text.contains("no file"), "{text}");
     for (tools, says) in [
-        (&["glob_files"][..], "this agent has no `grep_files`"),
-        (&["list_dir", "read_file"], "this agent has no `grep_files`"),
+        (&["glob_files"][..], "file contents were not searched"),
+        (&["list_dir", "read_file"], "file contents were not searched"),
         (&["grep_files"], "file names were not searched"),
         (&["grep_files", "glob_files"], "none of the files searched has it in its name or text"),
     ] {
