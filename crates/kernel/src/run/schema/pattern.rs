@@ -7,7 +7,8 @@ use regex::{Regex, RegexBuilder};
 
 /// Program sizes in bytes, and what two bytes of text cost on a program of that size: at worst the engine looks at every
 /// state of the program for every byte.
-const SIZES: [(usize, u64); 4] = [(2 << 10, 1), (8 << 10, 4), (32 << 10, 16), (128 << 10, 64)];
+const SIZES: [(usize, u64); 5] =
+    [(2 << 10, 1), (8 << 10, 4), (32 << 10, 16), (128 << 10, 64), (512 << 10, 256)];
 const MAX_PATTERN_BYTES: usize = 4096;
 const MAX_NESTING: u32 = 50;
 
