@@ -44,7 +44,7 @@ pub struct Discovery {
 struct Cached {
     stamp: Stamp,
     reading: Arc<Reading>,
-    /// Known only where trust has something to say of the file.
+    /// Computed only if the trust store has an entry for the file.
     hash: Option<ContentHash>,
 }
 
@@ -53,7 +53,7 @@ struct Cached {
 pub struct Found {
     /// Every file that may be an agent, and the built-in agents.
     pub candidates: Vec<Candidate>,
-    /// What happened on the way.
+    /// What happened during the look.
     pub events: Vec<DiscoveryEvent>,
     /// How many files were opened.
     pub files_read: usize,
@@ -177,7 +177,7 @@ impl Discovery {
         candidate
     }
 
-    /// What is remembered of a file, taken out of the memory, if it still holds.
+    /// The cached reading of a file, removed from the cache, if the file has not changed.
     fn unchanged(&mut self, entry: &Entry, hashing: Hashing) -> Option<(PathBuf, Cached)> {
         let stamp = entry.metadata.as_ref().map(Stamp::of)?;
         let (path, cached) = self.cache.remove_entry(&entry.path)?;
@@ -198,8 +198,8 @@ pub struct NamedFile {
     pub reading: Reading,
 }
 
-/// Reads files that were named, wherever they lie: one in a place agents are looked for in belongs to
-/// that place, and any other to a project.
+/// Reads files that were named. A file in one of the places belongs to that place, any other file to a
+/// project.
 pub fn read_paths(paths: Vec<PathBuf>, places: &Places, rules: &Rules) -> Vec<NamedFile> {
     let places: Vec<Place> = places.list().into_iter().map(Place::canonical).collect();
     let mut folders: HashMap<PathBuf, Option<PathBuf>> = HashMap::new();
@@ -269,14 +269,14 @@ pub fn list_path(path: &Path, places: &Places, events: &mut Vec<DiscoveryEvent>)
 
 /// The content of a file as trust records it.
 pub fn content_hash(path: &Path) -> std::io::Result<ContentHash> {
-    // A pipe would be waited for for ever.
+    // Reading a pipe would block for ever.
     if !std::fs::metadata(path)?.is_file() {
         return Err(std::io::Error::other("it is not a file"));
     }
     std::fs::read(path).map(|bytes| ContentHash::of(&bytes))
 }
 
-/// Does the same with each item, on as many threads as help, in the order given.
+/// Applies a function to every item on several threads; the results are in the order of the items.
 fn in_parallel<Item: Sync, Made: Send>(
     items: &[Item],
     make: impl Fn(&Item) -> Made + Sync,
@@ -300,7 +300,7 @@ fn in_parallel<Item: Sync, Made: Send>(
 
 fn read_job(job: &Job, rules: &Rules) -> Done {
     let Entry { path, format, metadata, .. } = &job.entry;
-    // A file that leads nowhere, or is none, has no content to remember.
+    // A broken link, or something that is not a file, has no content to remember.
     match file::read(path, job.hashing) {
         Content::Text { text, warning, hash } => {
             let dialect = job.place.dialect.unwrap_or_else(|| Dialect::of_path(path));

@@ -1,4 +1,4 @@
-//! `attache list`: every agent there is, in a table a person likes to read.
+//! `attache list`: a table of all agents.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `attache new NAME`: a new agent file, from a few answers.
+//! `attache new NAME`: creates an agent file.
 
 use std::{
     fs::{self, OpenOptions},
@@ -27,7 +27,7 @@ use crate::{
     setup::{OutputFormat, Setup},
 };
 
-/// What a new agent begins with.
+/// The instructions that a new agent starts with.
 const TEMPLATE: &str = include_str!("new.md");
 
 /// Create an agent file with a template to edit.
@@ -240,7 +240,7 @@ fn write(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
     options.write(true).create_new(!force).create(true).truncate(true);
     let mut file = options.open(path).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(|error| {
-        // Half an agent is worse than none.
+        // Do not leave a partial file behind.
         if !force {
             fs::remove_file(path).unwrap_or_default();
         }

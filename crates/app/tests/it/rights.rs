@@ -113,7 +113,7 @@ fn offline_does_not_judge() {
 }
 
 #[test]
-fn a_schema_that_is_none_is_told_where_it_stands() {
+fn an_invalid_schema_is_reported_at_its_place() {
     let project = project();
     let path = project.agent("a", "description: d\noutputConfig:\n  schema: {type: strnig}");
     let ran = project.run(&["validate", "--json", path.to_str().unwrap()]);
@@ -124,7 +124,7 @@ fn a_schema_that_is_none_is_told_where_it_stands() {
     assert_eq!((&said["code"], &said["line"]), (&json!("invalid_schema"), &json!(5)));
     let ran = project.run(&["run", "a", "x", "--model", "offline"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("no valid JSON Schema"), "{ran:?}");
+    assert!(ran.stderr.contains("not a valid JSON Schema"), "{ran:?}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! A definition: what one agent file says, whatever dialect it was written in.
+//! A definition: what one agent file says, in any dialect.
 //!
 //! Every dialect maps onto this one model; the wire form is camelCase JSON. Values are kept as they
-//! were written (tool entries, the model selector), so that what a person sees is what stands in the
-//! file. [`reading`] makes a definition of a file.
+//! were written (tool entries, the model selector), so that what a person sees is what the
+//! file says. [`reading`] turns a file into a definition.
 
 pub mod diagnostic;
 pub mod dialect;
@@ -63,13 +63,13 @@ pub struct Definition {
     /// Where the definition comes from.
     #[serde(default)]
     pub source: Scope,
-    /// The file it was read from; none for built-in and session agents.
+    /// The file it was read from; `None` for built-in and session agents.
     #[serde(default, serialize_with = "path_text::optional")]
     pub source_path: Option<PathBuf>,
     /// The dialect it was written in.
     #[serde(default)]
     pub dialect: Dialect,
-    /// The directory the agent works in; none is the parent's.
+    /// The directory the agent works in; `None` means the parent's.
     #[serde(default)]
     pub base_dir: Option<PathBuf>,
     /// Model and sampling.
@@ -90,10 +90,10 @@ pub struct Definition {
     /// The structured output, if one is declared.
     #[serde(default)]
     pub output_config: Option<OutputConfig>,
-    /// Features taken away from the agent.
+    /// Features the agent may not use.
     #[serde(default)]
     pub disabled_features: Vec<String>,
-    /// In this process, or as a complete instance of its own.
+    /// Whether it runs in this process or as a separate instance of the program.
     #[serde(default)]
     pub execution_mode: ExecutionMode,
     /// Who answers when a call needs approval.
@@ -181,7 +181,7 @@ pub enum ToolAccess {
     /// Every tool its parent has.
     #[default]
     All,
-    /// These entries only; an empty list is no tool at all.
+    /// Only these entries; an empty list means no tools.
     List(Vec<String>),
 }
 
@@ -233,9 +233,9 @@ pub enum Scope {
     Builtin,
     /// One of the user's own, for all projects.
     User,
-    /// Part of the project at hand.
+    /// Part of the current project.
     Project,
-    /// Given on the command line for this session alone; on the wire it is the user's.
+    /// Given on the command line, for this session only; on the wire it is `user`.
     #[serde(rename(serialize = "user", deserialize = "session"))]
     Session,
 }
@@ -252,12 +252,12 @@ impl Scope {
     }
 }
 
-/// Whether the user trusts a definition as it stands.
+/// Whether the user trusts a definition with its current content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// It is built in, or the user said so of this very content.
+    /// It is built in, or the user trusts exactly this content.
     Trusted,
-    /// The user has not said so, or the file has changed since.
+    /// The user has not trusted it, or the file has changed since.
     Untrusted,
 }
 
@@ -277,7 +277,7 @@ pub struct ModelSelector(String);
 pub enum ModelWish<'a> {
     /// The parent's model.
     Inherit,
-    /// Whatever the host thinks best; here, the parent's model.
+    /// The host's choice; here, the parent's model.
     Auto,
     /// A quick and cheap model: the alias `fast`, else the parent's model.
     Fast,
@@ -286,7 +286,7 @@ pub enum ModelWish<'a> {
 }
 
 impl ModelSelector {
-    /// A selector, kept as written but for surrounding blanks.
+    /// A selector, kept as written apart from surrounding blanks.
     pub fn new(written: &str) -> Self {
         Self(written.trim().to_owned())
     }
@@ -318,13 +318,13 @@ pub struct ModelConfig {
     pub provider: Option<String>,
     /// The model as written.
     pub model: Option<ModelSelector>,
-    /// Another address for the provider, for this agent alone.
+    /// Another address for the provider, for this agent only.
     pub endpoint: Option<String>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
-    /// Thinking tokens: -1 is unlimited, 0 is none.
+    /// Thinking tokens: -1 means unlimited, 0 means no thinking.
     pub thinking_budget: Option<i64>,
     /// Reasoning effort, as the provider names it.
     pub effort: Option<String>,
@@ -338,7 +338,7 @@ pub struct ModelConfig {
 pub struct PromptConfig {
     /// The system prompt: the body of a Markdown file.
     pub system_prompt: Option<String>,
-    /// A template for the first user message; none is the task itself.
+    /// A template for the first user message; `None` sends the task itself.
     pub query: Option<String>,
     /// Messages put before the task, as examples.
     pub initial_messages: Vec<InitialMessage>,
@@ -367,15 +367,15 @@ pub enum InitialRole {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunConfig {
-    /// Wall time.
+    /// Maximum wall time.
     pub max_time_seconds: u32,
-    /// Model calls.
+    /// Maximum number of model calls.
     pub max_turns: u32,
-    /// Time for the last chance to answer.
+    /// Time for the last answer after a limit was reached.
     pub grace_period_seconds: u32,
-    /// Tokens over all turns; none is no cap.
+    /// Maximum number of tokens over all turns; `None` means no limit.
     pub max_tokens: Option<u64>,
-    /// Money over all turns; none is no cap.
+    /// Maximum cost over all turns; `None` means no limit.
     pub max_cost_usd: Option<f64>,
 }
 
@@ -418,12 +418,12 @@ pub enum ExecutionMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
-    /// The question goes up to whoever owns the session.
+    /// The question goes to the owner of the session.
     #[default]
     RouteToParent,
     /// Nobody is asked: what would need approval is refused.
     Suppress,
-    /// Approved where the sandbox holds, asked otherwise.
+    /// Approved if the sandbox is in force, asked otherwise.
     AutoApproveInSandbox,
 }
 
@@ -459,7 +459,7 @@ pub enum PermissionMode {
 pub struct McpServer {
     /// Its name.
     pub name: String,
-    /// Its definition, where the file gives one; none refers to the settings.
+    /// Its definition, if the file has one; `None` refers to the settings.
     #[serde(default)]
     pub config: Option<Value>,
 }

@@ -35,15 +35,15 @@ pub struct Candidate {
     pub scope: Scope,
     /// Whose format it is.
     pub dialect: Dialect,
-    /// The file; none is built in or given on the command line.
+    /// The file; `None` for agents that are built in or given on the command line.
     pub path: Option<PathBuf>,
     /// How many folders above the working directory its project folder lies.
     pub distance: u32,
-    /// Whether the user trusts this very content.
+    /// Whether the user trusts exactly this content.
     pub trust: Trust,
 }
 
-/// What a definition comes down to in this session.
+/// What a definition amounts to in this session: its tools and its model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Appraisal {
     /// The tools it gets, by canonical name.
@@ -59,7 +59,7 @@ pub struct Appraisal {
 pub struct Inventory {
     /// One record a name, in order of the keys.
     pub records: Vec<Record>,
-    /// Names that two files of one place claim.
+    /// Names that two files of one place have.
     pub conflicts: Vec<Conflict>,
     /// What happened while looking.
     pub discovery_events: Vec<DiscoveryEvent>,
@@ -91,7 +91,7 @@ pub struct Record {
     pub trusted: Trust,
     /// The definitions of the same name that lost, strongest first.
     pub overrides: Vec<Override>,
-    /// What is wrong or odd about it.
+    /// Its problems.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -128,7 +128,7 @@ pub struct Override {
     pub scope: Scope,
 }
 
-/// A name that two files of one scope and dialect claim.
+/// A name that two files of one scope and dialect have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Conflict {
     /// The name's key.
@@ -137,10 +137,10 @@ pub struct Conflict {
     pub scope: Scope,
     /// The dialect of both.
     pub dialect: Dialect,
-    /// The file that counts.
+    /// The file that is used.
     #[serde(serialize_with = "path_text::path")]
     pub winner: PathBuf,
-    /// The files that do not.
+    /// The files that are not used.
     #[serde(serialize_with = "path_text::list")]
     pub losers: Vec<PathBuf>,
 }
@@ -165,7 +165,7 @@ pub struct DiscoveryEvent {
 pub enum DiscoveryKind {
     /// A definition took the place of another.
     Override,
-    /// Two files of one place claim a name.
+    /// Two files of one place have one name.
     Conflict,
     /// A file in an agents folder is not a definition.
     NotADefinition,
@@ -227,7 +227,7 @@ impl Inventory {
         }
     }
 
-    /// The record of that name, whatever its state.
+    /// The record of that name, in any state.
     pub fn record(&self, name: &str) -> Result<&Record, LookupError> {
         let exact = self.records.iter().find(|record| record.name == name.trim());
         let key = AgentKey::of(name);

@@ -69,7 +69,7 @@ pub fn suggest<'a>(
     suggestions
 }
 
-/// Whether a keyword of the agent stands in the prompt, which is what routes without asking.
+/// The keyword of the agent that is in the prompt, if any; such a prompt is routed without asking.
 pub fn keyword_hit(prompt: &str, definition: &Definition) -> Option<String> {
     let asked: BTreeSet<String> = words(prompt).into_iter().map(|word| word.stem).collect();
     definition

@@ -11,10 +11,10 @@ use attache_kernel::agent::definition::{Code, Diagnostic, Position};
 
 use crate::trust::ContentHash;
 
-/// No definition is larger; the largest seen is 88 KB.
+/// The maximum size of a definition; the largest real one has 88 KB.
 pub(super) const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What tells a changed file from an unchanged one.
+/// What changes when a file changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     modified: (i64, i64),
@@ -38,14 +38,14 @@ pub(crate) enum Content {
         text: String,
         /// Set where bytes had to be replaced.
         warning: Option<Diagnostic>,
-        /// Of the very bytes the text was made of.
+        /// The hash of exactly the bytes that the text was made of.
         hash: Option<ContentHash>,
     },
     Refused(Diagnostic),
     Vanished,
 }
 
-/// Whether the fingerprint of a file is of use.
+/// Whether the hash of a file is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hashing {
     Wanted,
@@ -97,7 +97,7 @@ fn decode(bytes: Vec<u8>, hash: Option<ContentHash>) -> Content {
             let warning = Diagnostic::warning(
                 Code::NotUtf8,
                 at,
-                "the file is not valid UTF-8; what could not be read is replaced",
+                "the file is not valid UTF-8; invalid bytes are replaced",
             )
             .with_hint("save it as UTF-8");
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
@@ -112,12 +112,14 @@ fn failed(path: &Path, error: &io::Error) -> Content {
         return Content::Vanished;
     }
     let (message, hint) = match error.kind() {
-        io::ErrorKind::NotFound => {
-            ("the link leads nowhere".to_owned(), "remove the link or restore its target")
-        }
-        io::ErrorKind::PermissionDenied => {
-            ("the file may not be read".to_owned(), "check its owner and permissions")
-        }
+        io::ErrorKind::NotFound => (
+            "the target of the link does not exist".to_owned(),
+            "remove the link or restore its target",
+        ),
+        io::ErrorKind::PermissionDenied => (
+            "there is no permission to read the file".to_owned(),
+            "check its owner and permissions",
+        ),
         _ if is_link => (format!("the link cannot be followed: {error}"), "remove the link"),
         _ => (format!("the file cannot be read: {error}"), "check the file and its folder"),
     };
@@ -125,7 +127,7 @@ fn failed(path: &Path, error: &io::Error) -> Content {
 }
 
 fn not_a_file() -> Diagnostic {
-    Diagnostic::error(Code::NotAFile, Position::START, "this is no regular file")
+    Diagnostic::error(Code::NotAFile, Position::START, "it is not a regular file")
         .with_hint("remove it from the agents folder")
 }
 

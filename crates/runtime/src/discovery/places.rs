@@ -1,4 +1,4 @@
-//! Places: the folders agents are looked for in, and which of their files count.
+//! Places: the folders that are searched for agents, and which of their files are read.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use attache_kernel::agent::definition::{Dialect, Format, Scope};
 /// Where to look.
 #[derive(Debug, Clone)]
 pub struct Places {
-    /// Where the user stands.
+    /// The working directory.
     pub working_directory: PathBuf,
     /// The user's home.
     pub home: Option<PathBuf>,
@@ -38,11 +38,11 @@ pub struct Place {
     pub folder: PathBuf,
     /// What its agents belong to.
     pub scope: Scope,
-    /// Whose format its files are in; none is known from each file's path.
+    /// The dialect of its files; `None` if each file's path decides.
     pub dialect: Option<Dialect>,
     /// How many folders above the working directory.
     pub distance: u32,
-    /// Whether the user named it, so that its absence is worth a word.
+    /// Whether the user named it; if it is missing, that is reported.
     pub named: bool,
     /// Which links to folders are followed.
     pub links: LinkRule,
@@ -106,7 +106,7 @@ impl Places {
         places.extend(
             self.agents_dir.iter().map(|folder| told(folder, Scope::User, self.links_of_user())),
         );
-        // A home that is a project too would otherwise be seen twice.
+        // Otherwise a home that is also a project would be listed twice.
         let mut seen: Vec<PathBuf> = Vec::new();
         places.retain(|place| {
             let fresh = !seen.contains(&place.folder);
@@ -226,7 +226,7 @@ impl Place {
         }
     }
 
-    /// The format of a file here; none is no agent file.
+    /// The format of a file here; `None` if it is not an agent file.
     pub(crate) fn format_of(&self, path: &Path) -> Option<Format> {
         let format = Format::of_path(path)?;
         let counts = match format {

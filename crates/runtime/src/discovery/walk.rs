@@ -1,4 +1,4 @@
-//! The walk: which files lie in a folder, whatever links and loops it holds.
+//! The walk: which files are in a folder, with any links and loops.
 //!
 //! Depth, folders and files are bounded, and a project's links to folders are followed only within the project.
 
@@ -18,11 +18,11 @@ use attache_kernel::agent::{
 
 use super::places::{LinkRule, Place};
 
-/// Deeper than anyone sorts agents into folders; a loop of links is deeper still.
+/// The maximum depth of folders; a loop of links is deeper.
 const MAX_DEPTH: usize = 16;
-/// More files than anyone has agents.
+/// The maximum number of files in one place.
 const MAX_FILES: usize = 50_000;
-/// More folders than anyone sorts agents into.
+/// The maximum number of folders in one place.
 const MAX_FOLDERS: usize = 5_000;
 
 /// A file that may be an agent.
@@ -31,19 +31,19 @@ pub(crate) struct Entry {
     folder: Arc<Folder>,
     is_link: bool,
     pub(crate) format: Format,
-    /// Of what a link leads to; none where it leads nowhere.
+    /// Metadata of the target; `None` if it does not exist.
     pub(crate) metadata: Option<Metadata>,
 }
 
 /// The folder of several files.
 struct Folder {
     path: PathBuf,
-    /// The same without links, once somebody asks; none where that cannot be told.
+    /// The path without links, computed when it is first needed; `None` if that failed.
     canonical: OnceLock<Option<PathBuf>>,
 }
 
 impl Entry {
-    /// The path without links. The folder's is worked out once for all its files, and only if asked.
+    /// The path without links. The folder's part is computed once for all its files, when it is first needed.
     pub(crate) fn canonical(&self) -> PathBuf {
         let folder = self.folder.canonical.get_or_init(|| self.folder.path.canonicalize().ok());
         match (folder, self.path.file_name()) {
@@ -102,10 +102,7 @@ impl Walk<'_> {
             return;
         }
         if !self.seen.insert((metadata.dev(), metadata.ino())) {
-            self.unreadable(
-                folder,
-                "this folder has been visited already: a link leads back to it",
-            );
+            self.unreadable(folder, "it was visited already: a link leads back to it");
             return;
         }
         if depth > MAX_DEPTH {
@@ -158,7 +155,7 @@ impl Walk<'_> {
         false
     }
 
-    /// Takes in one item of a listing; a folder is handed back, with whether it is a link.
+    /// Adds one item of a listing; a folder is returned, with whether it is a link.
     fn item(&mut self, item: &fs::DirEntry, folder: &Arc<Folder>) -> Option<(PathBuf, bool)> {
         let path = item.path();
         let kind = item.file_type().ok()?;
@@ -166,7 +163,7 @@ impl Walk<'_> {
         if format.is_none() && kind.is_file() {
             return None;
         }
-        // Only a link has to be followed; the rest is asked of the open folder, which is quicker.
+        // Only links need a look-up by path; asking the open folder is faster.
         let metadata = if kind.is_symlink() { fs::metadata(&path) } else { item.metadata() }.ok();
         if metadata.as_ref().is_some_and(Metadata::is_dir) {
             let foreign =

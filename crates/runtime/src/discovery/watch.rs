@@ -1,6 +1,6 @@
 //! Watching: a long-lived process is told when an agent file may have changed.
 //!
-//! A notice is a reason to look again, nothing more; looking is cheap, and decides.
+//! A notice only means that it is worth looking again; looking is cheap and finds the changes.
 
 use std::{
     path::{Path, PathBuf},
@@ -35,7 +35,7 @@ impl Watch {
         let tell = move |event: notify::Result<Event>| {
             let concerns = event.as_ref().map_or(true, |event| !event.kind.is_access());
             if concerns {
-                // A watch nobody listens to any more has nothing to tell.
+                // The receiver may be gone; then nobody needs to be told.
                 sender.send(()).unwrap_or_default();
             }
         };

@@ -24,7 +24,7 @@ pub(crate) struct Body<'text> {
     pub(crate) line: u32,
 }
 
-/// Settles name, prompt and model, and reports every rule that does not hold.
+/// Sets name, prompt and model, and reports every rule that is broken.
 pub(crate) fn finish(
     mut fields: Fields,
     body: Option<&Body<'_>>,
@@ -88,11 +88,11 @@ impl Fields {
             let message = if name.is_empty() {
                 "the name is empty".to_owned()
             } else {
-                format!("the name `{name}` holds no letter or digit")
+                format!("the name `{name}` has no letter or digit")
             };
             self.push(
                 Diagnostic::error(Code::EmptyName, at, message)
-                    .with_hint("name the agent in small letters, such as `code-reviewer`"),
+                    .with_hint("use lower-case letters, such as `code-reviewer`"),
             );
             return;
         }
@@ -102,7 +102,7 @@ impl Fields {
         }
         if self.dialect() == Dialect::Codex {
             if !fits_codex(&name) {
-                let message = format!("the name `{name}` does not fit `[a-z][a-z0-9_-]{{2,63}}`");
+                let message = format!("the name `{name}` does not match `[a-z][a-z0-9_-]{{2,63}}`");
                 let hint = if fits_codex(key.as_str()) {
                     format!("call it `{key}`")
                 } else {
@@ -112,7 +112,7 @@ impl Fields {
             }
             return;
         }
-        // The program's own names are what they are.
+        // Built-in agents may have names that differ from their keys.
         if declared && name != key.as_str() && source.scope != Scope::Builtin {
             let message = format!("the name `{name}` is looked up as `{key}`");
             let hint = format!("call it `{key}`");
@@ -200,7 +200,9 @@ impl Fields {
             };
             self.push(
                 Diagnostic::error(Code::MissingDescription, at, "there is no description")
-                    .with_hint(format!("add `{key}`: say in a sentence when to use the agent")),
+                    .with_hint(format!(
+                        "add `{key}`: one sentence that says when to use the agent"
+                    )),
             );
         }
     }
@@ -307,7 +309,7 @@ impl Fields {
         error: &ToolRuleError,
         list: List,
     ) -> Judged {
-        // Every agent has it, so that no list need name it.
+        // Every agent has it; no list has to name it.
         if entry == COMPLETE_TASK {
             return Judged::Known;
         }
@@ -383,7 +385,7 @@ impl Fields {
             template::variables(query).for_each(|variable| note(variable.name, at));
         }
         for (name, at) in unknown {
-            let message = format!("the variable `${{{name}}}` is not known; it stays as it is");
+            let message = format!("the variable `${{{name}}}` is not known; it is left unchanged");
             self.push(Diagnostic::warning(Code::UnknownVariable, at, message).with_hint(
                 "known: ${cwd}, ${prompt}, ${agent_type}, ${today} and the declared inputs",
             ));
@@ -407,7 +409,7 @@ impl Fields {
     }
 }
 
-/// A place in a body that only ever moves on, so that all places together cost one pass.
+/// A place in a body that only moves forward, so that finding all places takes one pass.
 struct Cursor<'text> {
     text: &'text str,
     offset: usize,

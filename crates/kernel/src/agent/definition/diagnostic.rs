@@ -1,4 +1,4 @@
-//! A diagnostic: one thing that is wrong or odd about a definition file, where, and what to do.
+//! A diagnostic: one problem of a definition file, with its place and what to do.
 //!
 //! Every rule has a [`Code`] of its own; `docs/formats/diagnostics.md` lists them all.
 
@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that is wrong or odd about a definition file.
+/// One problem of a definition file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// How bad it is.
@@ -48,7 +48,7 @@ impl Position {
 pub enum Severity {
     /// Good to know.
     Note,
-    /// The agent runs, but not quite as the file says.
+    /// The agent runs, but not exactly as the file says.
     Warning,
     /// The agent cannot be run.
     Error,
@@ -88,15 +88,15 @@ macro_rules! codes {
 codes! {
     /// The file cannot be read.
     Unreadable = "unreadable",
-    /// The file is no regular file.
+    /// The file is not a regular file.
     NotAFile = "not_a_file",
     /// The file is larger than a definition may be.
     TooLarge = "too_large",
     /// The file is not valid UTF-8.
     NotUtf8 = "not_utf8",
-    /// The file holds no definition.
+    /// The file is not a definition.
     NotADefinition = "not_a_definition",
-    /// The YAML cannot be parsed, nor recovered.
+    /// The YAML can be neither parsed nor recovered.
     YamlSyntax = "yaml_syntax",
     /// The TOML cannot be parsed.
     TomlSyntax = "toml_syntax",
@@ -104,7 +104,7 @@ codes! {
     JsonSyntax = "json_syntax",
     /// The header is not valid YAML and was read by the recovery rules.
     Recovered = "recovered",
-    /// A key stands twice.
+    /// A key is written twice.
     DuplicateKey = "duplicate_key",
     /// A value has the wrong type.
     BadType = "bad_type",
@@ -112,9 +112,9 @@ codes! {
     BadValue = "bad_value",
     /// A value that must hold something is empty.
     EmptyValue = "empty_value",
-    /// A list holds an empty entry.
+    /// A list has an empty entry.
     EmptyEntry = "empty_entry",
-    /// A list holds an entry twice.
+    /// A list has an entry twice.
     DuplicateEntry = "duplicate_entry",
     /// The name gives an empty key.
     EmptyName = "empty_name",
@@ -150,9 +150,9 @@ codes! {
     UnknownKey = "unknown_key",
     /// A key is known but has no effect here.
     UnusedKey = "unused_key",
-    /// The output schema is no JSON Schema.
+    /// The output schema is not a JSON Schema that can be checked.
     InvalidSchema = "invalid_schema",
-    /// The file holds the marks of a merge that is not finished.
+    /// The file has unresolved merge conflict markers.
     MergeConflict = "merge_conflict",
     /// A template variable is not known.
     UnknownVariable = "unknown_variable",

@@ -131,7 +131,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// The name of an agent file without its endings; what is no UTF-8 in it is replaced.
+/// The name of an agent file without its endings; bytes that are not UTF-8 are replaced.
 pub(crate) fn agent_stem(path: &Path) -> Option<Cow<'_, str>> {
     let stem = path.file_stem()?.to_string_lossy();
     Some(match stem.strip_suffix(".agent") {
@@ -140,7 +140,7 @@ pub(crate) fn agent_stem(path: &Path) -> Option<Cow<'_, str>> {
     })
 }
 
-/// How a definition file is written down.
+/// The syntax of a definition file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Markdown with YAML front matter.
@@ -152,7 +152,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of a file from its ending; none is a file that cannot be a definition.
+    /// The format of a file by its ending; `None` if it cannot be a definition.
     pub fn of_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?;
         if extension.eq_ignore_ascii_case("md") || extension.eq_ignore_ascii_case("markdown") {

@@ -35,7 +35,7 @@ pub(crate) struct Fields {
     dialect: Dialect,
 }
 
-/// Where the fields that are checked as a whole stand in the file.
+/// The places in the file of the fields that are checked together.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     pub(crate) name: Option<Position>,
@@ -61,7 +61,7 @@ impl Fields {
         }
     }
 
-    /// Takes in the members of a header, in order; of a key that stands twice, the first counts.
+    /// Takes in the members of a header, in order; of a repeated key, the first one is used.
     pub(crate) fn take_all(&mut self, members: &[Member]) {
         let mut seen = HashSet::with_capacity(members.len());
         for member in members {
@@ -71,7 +71,7 @@ impl Fields {
                 _ => member.key.as_str(),
             };
             if !seen.insert(key) {
-                let message = format!("`{}` stands twice; the first counts", member.key);
+                let message = format!("`{}` is written twice; the first one is used", member.key);
                 self.push(
                     Diagnostic::warning(Code::DuplicateKey, member.key_at, message)
                         .with_hint("remove one of them"),
@@ -181,7 +181,7 @@ impl Fields {
         let chosen = match &member.value.kind {
             Kind::List(items) if items.first().is_some_and(|first| first.scalar().is_some()) => {
                 if items.len() > 1 {
-                    let message = "the first model counts; the others are not used";
+                    let message = "the first model is used; the others are ignored";
                     self.push(Diagnostic::note(Code::UnusedKey, member.value.at, message));
                 }
                 items.first().map(|first| Member { value: first.clone(), ..member.clone() })
@@ -234,7 +234,7 @@ impl Fields {
         }
     }
 
-    /// `thinking` is an effort where it names one, and a switch nobody here reads where not.
+    /// `thinking` is an effort if it names one; otherwise it is a switch that is ignored.
     fn take_thinking(&mut self, member: &Member) {
         let level = member.value.scalar().map(|scalar| scalar.text.to_ascii_lowercase());
         let levels = ["minimal", "low", "medium", "high", "xhigh", "max"];

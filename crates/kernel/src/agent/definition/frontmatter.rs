@@ -1,13 +1,13 @@
 //! Front matter: where the header of a Markdown file ends and its body begins.
 
-/// A Markdown file taken apart.
+/// A Markdown file, split into header and body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Split<'text> {
     /// Everything after the opening fence.
     pub(crate) rest: &'text str,
     /// The line of the file that `rest` begins at, from 1.
     pub(crate) first_line: u32,
-    /// Header and body, where the closing fence stands.
+    /// Header and body, if there is a closing fence.
     pub(crate) closed: Option<Closed<'text>>,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Closed<'text> {
     pub(crate) body_line: u32,
 }
 
-/// Takes a text apart at its fences; none has no front matter.
+/// Splits a text at its fences; `None` if it has no front matter.
 ///
 /// A byte order mark, blank lines before the fence and blanks behind it are passed over.
 pub(crate) fn split(text: &str) -> Option<Split<'_>> {

@@ -1,9 +1,9 @@
-//! Keys: what each word of a header stands for, in every dialect.
+//! Keys: what each key of a header means, in every dialect.
 //!
-//! Case, `_` and `-` make no difference: `max_turns`, `maxTurns` and `max-turns` are one key. The same
+//! Case, `_` and `-` are ignored: `max_turns`, `maxTurns` and `max-turns` are one key. The same
 //! table, with what becomes of each key, is in `docs/formats/definition.md`.
 
-/// What a key of a header stands for.
+/// What a key of a header means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     Name,
@@ -62,12 +62,12 @@ pub(crate) enum Key {
     Permission,
     /// `source`, `sourcePath`, `dialect`: the place of the file decides.
     Provenance,
-    /// A key its own host knows and this program has no use for.
+    /// A key that another host uses and this program ignores.
     Unused,
 }
 
 impl Key {
-    /// What a written key stands for; none is not known and kept.
+    /// What a written key means; `None` if it is not known.
     pub(crate) fn of(written: &str) -> Option<Self> {
         // These two differ only in what folding takes away.
         if written.eq_ignore_ascii_case("allowed-tools")
@@ -184,7 +184,7 @@ impl Key {
     }
 }
 
-/// A key without what makes no difference.
+/// A key in lower case, without `_` and `-`.
 pub(super) fn fold(written: &str) -> String {
     written
         .chars()

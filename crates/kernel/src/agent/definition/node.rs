@@ -106,14 +106,14 @@ impl Scalar {
 }
 
 impl Member {
-    /// A member that stands nowhere in a file.
+    /// A member without a place in a file.
     pub(crate) fn named(key: &str, value: Node) -> Self {
         Self { key: printable(key.to_owned()), key_at: Position::START, value }
     }
 }
 
 impl Node {
-    /// A value that stands nowhere in a file.
+    /// A value without a place in a file.
     pub(crate) fn from_json(value: &Value) -> Self {
         let kind = match value {
             Value::Null => Kind::Scalar(Scalar::plain("")),
@@ -135,7 +135,7 @@ impl Node {
         Self { at, kind }
     }
 
-    /// Where the value that a JSON pointer leads to stands, or the nearest value above it.
+    /// The place of the value that a JSON pointer leads to, or of the nearest value above it.
     pub(crate) fn place_of(&self, pointer: &str) -> Position {
         let mut node = self;
         for part in pointer.split('/').skip(1) {
@@ -198,14 +198,14 @@ impl Node {
     }
 }
 
-/// A text without control characters other than line breaks and tabs: they are no part of a name or a
+/// A text without control characters other than line breaks and tabs: they do not belong in a name or a
 /// description, and a terminal would obey them.
 pub(crate) fn printable(text: String) -> String {
     let hidden = |letter: char| letter.is_control() && letter != '\n' && letter != '\t';
     if text.contains(hidden) { text.replace(hidden, "") } else { text }
 }
 
-/// The members as a JSON object; of a key that stands twice, the first.
+/// The members as a JSON object; of a repeated key, the first value.
 pub(crate) fn to_object(members: &[Member]) -> Map<String, Value> {
     let mut object = Map::new();
     for member in members {

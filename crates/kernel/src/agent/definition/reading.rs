@@ -1,7 +1,7 @@
 //! Reading: an agent file in, a definition and its diagnostics out.
 //!
-//! A file always yields a [`Reading`]; nothing here fails, waits or panics, whatever the text holds,
-//! and the time is linear in its size.
+//! A file always yields a [`Reading`]; no text makes it fail, wait or panic,
+//! and the time is linear in the size of the text.
 
 use std::{borrow::Cow, path::Path, sync::Arc};
 
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::id::AgentName;
 
-/// The largest header that is read; more is no header.
+/// The maximum size of a header in bytes.
 const MAX_HEADER_BYTES: usize = 256 * 1024;
 
 /// A file to read.
@@ -94,11 +94,11 @@ pub struct Reading {
     pub diagnostics: Vec<Diagnostic>,
     /// Whether the recovery rules were needed.
     pub recovered: bool,
-    /// The verdict.
+    /// Whether it is a definition that can be run.
     pub status: FileStatus,
 }
 
-/// The verdict on a file.
+/// Whether a file is a definition that can be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStatus {
@@ -106,7 +106,7 @@ pub enum FileStatus {
     Active,
     /// A definition with errors; it cannot be run.
     Invalid,
-    /// No definition at all.
+    /// Not a definition.
     NotADefinition,
 }
 
@@ -122,7 +122,7 @@ impl FileStatus {
 }
 
 impl Reading {
-    /// A file that is no definition, and why.
+    /// A file that is not a definition, and why.
     pub fn not_a_definition(why: Diagnostic) -> Self {
         Self {
             definition: None,
@@ -142,7 +142,7 @@ impl Reading {
         }
     }
 
-    /// Whether any diagnostic is as bad as that.
+    /// Whether any diagnostic has at least this severity.
     pub fn has(&self, severity: Severity) -> bool {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity >= severity)
     }
@@ -175,7 +175,7 @@ fn read_markdown(source: &Source<'_>, rules: &Rules) -> Reading {
             "the header is larger than 256 KiB",
         ));
     }
-    // What is not closed may be the whole file; its header ends at a blank line.
+    // Without a closing fence the header ends at a blank line; otherwise it could be the whole file.
     let first = split.closed.map_or_else(
         || split.rest.split_once("\n\n").map_or(split.rest, |(first, _)| first),
         |closed| closed.header,
@@ -212,7 +212,7 @@ fn read_markdown(source: &Source<'_>, rules: &Rules) -> Reading {
     }
 }
 
-/// Whether what stands between two rules is text, and no header at all.
+/// Whether the text between two rules is prose and not a header.
 fn is_prose(header: &str) -> bool {
     yaml::parse(header, 1).is_ok_and(|node| node.scalar().is_some())
 }
@@ -241,7 +241,7 @@ fn read_yaml(source: &Source<'_>, rules: &Rules) -> Reading {
 fn read_toml(source: &Source<'_>, rules: &Rules) -> Reading {
     match toml_role::parse(source.text) {
         Ok(members) => assemble(source, rules, &members, None, Vec::new()),
-        // Within a text the marks are part of it; where they are not, the file cannot be parsed.
+        // Marks inside a text are part of the text; anywhere else the file cannot be parsed.
         Err(error) => Reading::unreadable(match conflict::within(source.text) {
             Some(line) => conflict::diagnostic(line.saturating_add(1)),
             None => error,
@@ -250,7 +250,7 @@ fn read_toml(source: &Source<'_>, rules: &Rules) -> Reading {
 }
 
 /// Reads the agents given as one JSON object, `{"name": {"description": …, "prompt": …}}`, each as if
-/// it stood in a file of its own.
+/// it were in its own file.
 pub fn read_session_agents(json: &str, rules: &Rules) -> Result<Vec<Reading>, Diagnostic> {
     let invalid = |at: Position, message: String| {
         Diagnostic::error(Code::JsonSyntax, at, message)
@@ -352,7 +352,7 @@ fn not_an_agent(source: &Source<'_>, members: &[Member]) -> Option<Diagnostic> {
         );
     }
     if source.format != Format::Markdown && !says_what_to_do(&keys) && !source.lies_among_agents() {
-        let message = "the file has no instructions, and lies in no folder of agents";
+        let message = "the file has no instructions and is not in an agents folder";
         return Some(Diagnostic::note(Code::NotADefinition, Position::START, message));
     }
     let stem = source.stem().unwrap_or_default().to_ascii_lowercase();
@@ -370,7 +370,7 @@ fn not_an_agent(source: &Source<'_>, members: &[Member]) -> Option<Diagnostic> {
             | "agent_template"
     );
     (is_document && !keys.contains(&Key::Name)).then(|| {
-        let message = format!("a file called `{stem}` without a name is taken for a document");
+        let message = format!("a file called `{stem}` without a name is read as a document");
         Diagnostic::note(Code::NotADefinition, Position::START, message)
             .with_hint("add `name:` if it is an agent")
     })

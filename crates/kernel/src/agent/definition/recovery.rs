@@ -1,7 +1,7 @@
-//! Recovery: headers that people wrote and YAML refuses.
+//! Recovery: headers of real files that are not valid YAML.
 //!
 //! Only used when strict YAML has failed, and every step is reported as a `recovered` warning. First
-//! the header is cut where a forgotten fence should stand; then plain scalars that YAML cannot take
+//! the header is cut where a closing fence is missing; then plain scalars that YAML cannot take
 //! are quoted; last, the header is read line by line.
 
 mod by_line;
@@ -14,7 +14,7 @@ use super::{
     yaml::YamlError,
 };
 
-/// What was made of a header that is no YAML.
+/// What was recovered from a header that is not valid YAML.
 #[derive(Debug)]
 pub(crate) struct Recovered<'text> {
     pub(crate) members: Vec<Member>,
@@ -23,7 +23,7 @@ pub(crate) struct Recovered<'text> {
     pub(crate) warnings: Vec<Diagnostic>,
 }
 
-/// Reads a header that strict YAML refuses with `error`; none if it holds no key at all.
+/// Reads a header that strict YAML refuses with `error`; `None` if it has no key.
 pub(crate) fn recover_markdown<'text>(
     split: &Split<'text>,
     error: &YamlError,
@@ -97,7 +97,7 @@ impl<'text> Extent<'text> {
             Diagnostic::warning(
                 Code::Recovered,
                 Position::new(body_line, 1),
-                "the header has no closing `---`; it is taken to end here",
+                "the header has no closing `---`; it is assumed to end here",
             )
             .with_hint("put a line `---` between the header and the instructions"),
         );
@@ -165,7 +165,7 @@ fn ends_header(line: &str) -> bool {
     !line.starts_with([' ', '\t', '-', '#']) && key_of_line(line).is_none()
 }
 
-/// The key a column-0 line opens, with what stands behind it.
+/// The key of a line at column 0, and its value.
 fn key_of_line(line: &str) -> Option<(&str, &str)> {
     let (word, value) = line.split_once(':')?;
     let mut letters = word.chars();

@@ -1,7 +1,7 @@
-//! Restrictions: what each dialect calls "this agent may not", brought onto two lists of tools.
+//! Restrictions: every dialect's way to limit an agent, translated into two lists of tools.
 //!
-//! Reading only ever narrows. What is not understood takes away whatever it may have restricted, with
-//! a warning; it never grants.
+//! Reading only narrows. A restriction that is not understood removes every tool it may be about, with
+//! a warning; it never grants one.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use super::{
 use crate::rights::tool_name::{BuiltinTool, ToolName, ToolPattern};
 
 impl Fields {
-    /// Takes in a list of tools, whatever its key and shape.
+    /// Reads a list of tools, of any key and shape.
     pub(crate) fn take_tools(&mut self, key: Key, member: &Member) {
         if let Kind::Map(members) = &member.value.kind {
             self.take_tool_switches(key, members);
@@ -61,8 +61,8 @@ impl Fields {
         }
     }
 
-    /// Whether a list of what is taken away is no list at all. It cannot be told what the agent should
-    /// lose, so the agent must not run.
+    /// Whether a list of denied tools is not a list. Then it is not known what to deny, and the agent must not
+    /// run.
     fn lists_nothing_readable(&mut self, member: &Member) -> bool {
         let is_no_word = member.value.scalar().is_some_and(|scalar| {
             let is_value = scalar.as_bool().is_some() || scalar.as_float().is_some();
@@ -74,8 +74,8 @@ impl Fields {
         is_no_word
     }
 
-    /// `allowedTools` lists what its home lets run unasked. Whether the author meant a limit cannot be
-    /// known, so every other tool is taken away.
+    /// In its own host `allowedTools` lists what runs without asking. The author may have meant a limit, so every
+    /// other tool is removed.
     fn take_unasked(&mut self, member: &Member, entries: &[(String, Position)]) {
         let patterns: Vec<ToolPattern> = entries
             .iter()
@@ -108,7 +108,7 @@ impl Fields {
     }
 
     /// A mapping of switches. In opencode what is not named stays on. Elsewhere a mapping grants what it
-    /// switches on and no more, unless all it does is to switch off.
+    /// switches on and nothing else, unless it only switches off.
     fn take_tool_switches(&mut self, key: Key, members: &[Member]) {
         let takes_away = key == Key::DisallowedTools;
         let is_opencode = self.dialect() == Dialect::Opencode;
@@ -118,7 +118,7 @@ impl Fields {
         let mut only_off = !members.is_empty();
         for switch in members {
             let state = match switch.value.scalar() {
-                // A name with nothing behind it is an entry of a list.
+                // A name without a value is an entry of a list.
                 Some(scalar) if scalar.is_null() && (takes_away || !is_opencode) => Some(true),
                 Some(scalar) => scalar.as_bool(),
                 None => None,
@@ -129,7 +129,7 @@ impl Fields {
             }
             let word = switch.key.trim();
             let granted = state == Some(!takes_away);
-            // A switch that stands twice grants only if it does so both times.
+            // A repeated switch grants only if it does so every time.
             let first = seen.insert(word);
             let side = if granted { &mut on } else { &mut off };
             if first || !granted {
@@ -284,7 +284,7 @@ impl Fields {
         self.definition.extras.insert(member.key.clone(), member.value.to_json());
     }
 
-    /// Fails closed: the agent loses whatever the restriction may have been about.
+    /// Fails closed: the agent loses every tool that the restriction may be about.
     pub(crate) fn not_understood(&mut self, member: &Member) {
         if !self.take_permitted(&member.key) {
             let tools = BuiltinTool::WRITERS.iter().chain(BuiltinTool::SHELL_FAMILY);
@@ -295,11 +295,11 @@ impl Fields {
                 Code::RestrictionNotUnderstood,
                 member.value.at,
                 format!(
-                    "the restriction `{}` is not understood; the agent loses what it may restrict",
+                    "the restriction `{}` is not understood; the agent loses the tools it may be about",
                     member.key
                 ),
             )
-            .with_hint("say it with `tools` and `disallowedTools`"),
+            .with_hint("use `tools` and `disallowedTools` instead"),
         );
     }
 }

@@ -10,9 +10,9 @@ pub const BUILTIN_VARIABLES: [&str; 4] = ["cwd", "prompt", "agent_type", "today"
 pub struct Variable<'text> {
     /// Its name.
     pub name: &'text str,
-    /// Where the `$` stands, in bytes.
+    /// The byte offset of the `$`.
     pub start: usize,
-    /// Where the text goes on behind the `}`.
+    /// The byte offset after the `}`.
     pub end: usize,
 }
 

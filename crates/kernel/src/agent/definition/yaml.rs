@@ -7,7 +7,7 @@ use super::{
     node::{Kind, Member, Node, Scalar, Style, printable},
 };
 
-/// No honest header nests deeper or holds more; hostile ones, with aliases of aliases, do.
+/// Limits that real headers do not reach; hostile ones, with aliases of aliases, do.
 const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 20_000;
 
@@ -92,10 +92,10 @@ impl<'text> Builder<'text> {
     fn node(&mut self, event: Event<'text>, span: Span, depth: usize) -> Result<Node, YamlError> {
         self.nodes += 1;
         if depth > MAX_DEPTH {
-            return Err(self.error(span, "nested too deeply"));
+            return Err(self.error(span, "it is nested too deeply"));
         }
         if self.nodes > MAX_NODES {
-            return Err(self.error(span, "holds too many values"));
+            return Err(self.error(span, "it has too many values"));
         }
         let at = self.position(span);
         let (anchor, kind) = match event {
@@ -154,7 +154,7 @@ impl<'text> Builder<'text> {
         let node = Node::new(self.position(span), node.kind.clone());
         self.nodes += node.size();
         if self.nodes > MAX_NODES {
-            return Err(self.error(span, "holds too many values"));
+            return Err(self.error(span, "it has too many values"));
         }
         Ok(node)
     }

@@ -147,7 +147,7 @@ impl Fields {
         self.definition.output_config = Some(output);
     }
 
-    /// A JSON Schema; what is wrong with it is reported where it stands.
+    /// A JSON Schema; problems are reported at their place.
     fn schema(&mut self, member: &Member) -> Value {
         let schema = member.value.to_json();
         if schema.is_null() {
@@ -159,7 +159,7 @@ impl Fields {
         }
         if let Err(error) = check_schema(&schema) {
             let at = member.value.place_of(&error.path);
-            let message = format!("`{}` is no valid JSON Schema: {error}", member.key);
+            let message = format!("`{}` is not a valid JSON Schema: {error}", member.key);
             let hint = if error.path.ends_with("/type") {
                 "types are array, boolean, integer, null, number, object and string"
             } else {

@@ -1,4 +1,4 @@
-//! Typed values out of nodes: what is not of the wanted type is a diagnostic and no value.
+//! Typed values of nodes: a value of the wrong type is a diagnostic, and no value.
 
 use super::Fields;
 use crate::agent::definition::{
@@ -52,12 +52,12 @@ impl Fields {
         let mut seen = std::collections::HashSet::new();
         for (entry, at) in written {
             if entry.is_empty() {
-                let message = format!("`{}` holds an empty entry", member.key);
+                let message = format!("`{}` has an empty entry", member.key);
                 self.lax(Code::EmptyEntry, at, message, "remove it");
                 continue;
             }
             if !seen.insert(entry.clone()) {
-                let message = format!("`{}` holds `{entry}` twice", member.key);
+                let message = format!("`{}` has `{entry}` twice", member.key);
                 self.lax(Code::DuplicateEntry, at, message, "remove one of them");
             }
             entries.push((entry, at));
@@ -160,7 +160,7 @@ impl Fields {
 
     pub(super) fn bad_value(&mut self, member: &Member, allowed: &[&str]) {
         let written = member.value.scalar().map_or("", |scalar| scalar.text.as_str());
-        let message = format!("`{written}` is no value of `{}`", member.key);
+        let message = format!("`{written}` is not a value of `{}`", member.key);
         let hint = match crate::id::nearest(written, allowed.iter().copied()) {
             Some(near) => format!("did you mean `{near}`? allowed: {}", allowed.join(", ")),
             None => format!("allowed: {}", allowed.join(", ")),
