@@ -28,7 +28,7 @@ use attache_kernel::{
     run::{
         Run,
         assignment::{Assignment, TemplateFacts},
-        limits::{RunLimits, TreeBudget},
+        limits::{RunLimits, TreeAllowance},
         transcript::fold,
     },
 };
@@ -145,7 +145,7 @@ impl Host {
             None => budget.left(),
         };
         prepared.start.assignment.limits.tree =
-            TreeBudget { tokens: left.max_tokens, cost_usd: left.max_cost_usd };
+            TreeAllowance { tokens: left.max_tokens, cost_usd: left.max_cost_usd };
         Ok(prepared)
     }
 

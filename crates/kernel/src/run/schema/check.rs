@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     Schema,
     equality::{fingerprint, is_equal, size},
-    keyword::{Bound, Keyword, NodeId, Properties, Size, Type},
+    keyword::{Bound, Keyword, Node, NodeId, Properties, Size, Type},
     number,
     problem::{Place, Problem, Problems, listed, shown},
 };
@@ -234,10 +234,7 @@ impl<'v> Check<'v> {
             | Keyword::Properties(_)
             | Keyword::PropertyNames(_)
             | Keyword::DependentRequired(_)
-            | Keyword::DependentSchemas(_) => match value {
-                Value::Object(members) => self.object(keyword, value, members, place, report, seen),
-                _ => Ok(true),
-            },
+            | Keyword::DependentSchemas(_) => self.object(keyword, value, place, report, seen),
             Keyword::AllOf(_)
             | Keyword::AnyOf(_)
             | Keyword::OneOf(_)
@@ -441,18 +438,18 @@ impl<'v> Check<'v> {
     }
 
     fn refuses(&self, node: NodeId) -> bool {
-        self.schema.node(node).is_some_and(|node| node.refuses_everything())
+        self.schema.node(node).is_some_and(Node::refuses_everything)
     }
 
     fn object(
         &mut self,
         keyword: &'v Keyword,
         value: &'v Value,
-        members: &'v Map<String, Value>,
         place: &Place<'_>,
         report: Report,
         mut seen: Option<&mut Seen<'v>>,
     ) -> Checked<bool> {
+        let Value::Object(members) = value else { return Ok(true) };
         let mut verdict = true;
         match keyword {
             Keyword::Required(names) => {

@@ -29,14 +29,12 @@ pub(super) fn is_whole(number: &Number) -> bool {
 
 /// The order of two numbers.
 pub(super) fn compare(left: &Number, right: &Number) -> Ordering {
-    match (integer(left), integer(right)) {
-        (Some(left), Some(right)) => left.cmp(&right),
-        // A number with a fraction is smaller than 2^53, where whole numbers are exact as f64.
-        _ => {
-            let float = |number: &Number| number.as_f64().unwrap_or(f64::NAN);
-            float(left).partial_cmp(&float(right)).unwrap_or(Ordering::Equal)
-        }
+    if let (Some(left), Some(right)) = (integer(left), integer(right)) {
+        return left.cmp(&right);
     }
+    // A number with a fraction is smaller than 2^53, where whole numbers are exact as f64.
+    let float = |number: &Number| number.as_f64().unwrap_or(f64::NAN);
+    float(left).partial_cmp(&float(right)).unwrap_or(Ordering::Equal)
 }
 
 /// Whether a number is a whole multiple of a positive one, in decimal arithmetic.

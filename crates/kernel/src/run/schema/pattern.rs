@@ -3,6 +3,8 @@
 //! Schemas write ECMAScript's expressions. What both dialects spell alike but mean differently (`\d`, `\w`, `.`, a `[` in
 //! a class) is rewritten; look-around and back-references, which need backtracking, are refused.
 
+use std::fmt::Write as _;
+
 use regex::{Regex, RegexBuilder};
 
 /// Program sizes in bytes, and what two bytes of text cost on a program of that size: at worst the engine looks at every
@@ -156,7 +158,8 @@ impl<'a> Translation<'a> {
     }
 
     fn code(&mut self, code: u32) {
-        self.made.push_str(&format!(r"\x{{{code:x}}}"));
+        // Writing to a string cannot fail.
+        write!(self.made, r"\x{{{code:x}}}").unwrap_or_default();
     }
 
     /// `\u0041`, `\u{41}`; two surrogates are one character.

@@ -29,8 +29,8 @@ pub(crate) struct Problems {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place<'a> {
     Root,
-    Key(&'a Place<'a>, &'a str),
-    Index(&'a Place<'a>, usize),
+    Key(&'a Self, &'a str),
+    Index(&'a Self, usize),
 }
 
 impl fmt::Display for Place<'_> {
@@ -61,10 +61,10 @@ impl fmt::Display for Place<'_> {
 
 /// The beginning of a value's text. A large value is not written out in full.
 pub(super) fn shown(value: &Value) -> String {
-    let mut cut = Cut { text: String::new(), room: LONGEST_VALUE, is_cut: false };
+    let mut cut = Cut { text: String::new(), room: LONGEST_VALUE, overflows: false };
     // An error only says that the text is cut.
     write!(cut, "{value}").unwrap_or_default();
-    if cut.is_cut {
+    if cut.overflows {
         cut.text.push('…');
     }
     cut.text
@@ -73,14 +73,14 @@ pub(super) fn shown(value: &Value) -> String {
 struct Cut {
     text: String,
     room: usize,
-    is_cut: bool,
+    overflows: bool,
 }
 
 impl fmt::Write for Cut {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for letter in text.chars() {
             if self.room == 0 {
-                self.is_cut = true;
+                self.overflows = true;
                 return Err(fmt::Error);
             }
             self.room -= 1;
