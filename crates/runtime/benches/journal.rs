@@ -20,7 +20,7 @@ use attache_kernel::{
     },
 };
 use attache_runtime::store::{
-    Durability, FileStore, JournalWriter, Options, Secrets, files::FileWriter,
+    Durability, FileStore, JournalWriter as _, Options, Secrets, files::FileWriter,
 };
 
 const GOLDEN: &str = include_str!("../../kernel/tests/it/golden/transcript.jsonl");

@@ -26,8 +26,8 @@ mod tests {
 
     #[test]
     fn a_clock_beyond_all_years_shows_the_last_moment() {
-        let year_11476 = SystemTime::UNIX_EPOCH + Duration::from_secs(300_000_000_000);
-        let last = moment(year_11476);
+        let far_future = SystemTime::UNIX_EPOCH + Duration::from_hours(24 * 365 * 9500);
+        let last = moment(far_future);
         assert_eq!(last, Timestamp::MAX);
         // It can be written and read back, and has a date in every time zone.
         let written = format!("{last:.3}");
@@ -36,7 +36,7 @@ mod tests {
             let zone = TimeZone::fixed(jiff::tz::offset(hours));
             assert_eq!(last.to_zoned(zone).year(), 9999);
         }
-        let spring = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        assert_eq!(moment(spring).to_string(), "2027-01-15T08:00:00Z");
+        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+        assert_eq!(moment(now).to_string(), "2027-01-15T08:00:00Z");
     }
 }

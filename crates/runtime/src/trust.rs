@@ -168,14 +168,13 @@ impl TrustError {
         match self {
             Self::Read { path, source } | Self::Write { path, source } => remedy(path, source),
             Self::Exposed { path, .. } => format!(
-                "look at what it trusts (`attache trust --list` after `chmod 600 '{}'`)",
+                "chmod 600 '{}', then look at what it trusts: attache trust --list",
                 path.display()
             ),
-            Self::Foreign { path, .. } | Self::NotAFile { path, .. } => {
-                format!("move {} away; agents must then be trusted again", path.display())
-            }
             Self::NotText { .. } => "rename the file".to_owned(),
-            Self::Damaged { path, .. } => {
+            Self::Foreign { path, .. }
+            | Self::NotAFile { path, .. }
+            | Self::Damaged { path, .. } => {
                 format!("move {} away; agents must then be trusted again", path.display())
             }
         }

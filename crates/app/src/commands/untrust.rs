@@ -49,7 +49,7 @@ pub(crate) fn run(args: &UntrustArgs, mut setup: Setup) -> Result<Exit, Failure>
         }
     }
     if files.is_empty() && strangers.is_empty() && !setup.quiet {
-        print::aside("nothing of this was trusted");
+        print::aside("nothing here was trusted");
     }
     setup
         .trust

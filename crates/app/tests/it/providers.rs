@@ -960,7 +960,7 @@ fn of_several_resumes_of_one_run_one_goes_on() {
         let ran = project.run(&resume);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
         let told = format!("the run {id} is being resumed by agent-");
-        assert!(ran.stderr.contains(&told) && ran.stderr.contains("hint:"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&told) && ran.stderr.contains("wait for it"), "{}", ran.stderr);
     }
     gate.open();
     let second: Value = serde_json::from_slice(&going.wait_with_output().unwrap().stdout).unwrap();

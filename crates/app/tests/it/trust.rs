@@ -182,7 +182,7 @@ fn nothing_to_trust_is_said_as_it_is() {
     for (arguments, told) in [
         (&["trust", "--project", "--yes"][..], "this project has no settings files"),
         (&["trust", "--all", "--yes"], "every agent is trusted already"),
-        (&["untrust", "--project"], "nothing of this was trusted"),
+        (&["untrust", "--project"], "nothing here was trusted"),
     ] {
         let ran = project.run(arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{arguments:?}");

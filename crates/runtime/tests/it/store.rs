@@ -282,7 +282,7 @@ fn a_follower_of_a_killed_writer_ends() {
     let mut input = writer.stdin.take().unwrap();
     let line = Line::Event(answer(1, "on")).to_json().unwrap();
     writeln!(input, "{line}").unwrap();
-    assert_eq!(lines.recv().unwrap(), [line.clone()]);
+    assert_eq!(lines.recv().unwrap(), std::slice::from_ref(&line));
     // A transcript that is removed is followed as long as its writer lives.
     fs::remove_dir_all(store.sessions()).unwrap();
     writeln!(input, "{line}").unwrap();

@@ -147,8 +147,8 @@ impl Watch {
             self.patience = (self.patience * 2).min(SELDOM);
             return;
         };
-        let is_closed = std::iter::once(first).chain(self.changes.try_iter());
-        let is_closed = is_closed.fold(false, |closed, next| closed | (next == Change::Closed));
+        let changes = std::iter::once(first).chain(self.changes.try_iter());
+        let is_closed = changes.fold(false, |closed, next| closed || next == Change::Closed);
         self.patience = if is_closed { AFTER_CLOSING } else { SELDOM };
     }
 }

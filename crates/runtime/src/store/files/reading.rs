@@ -29,14 +29,6 @@ impl Content {
     }
 }
 
-/// What a line was found to be.
-enum Found {
-    Header(Box<Header>),
-    Entry(Entry),
-    /// Nothing from here on was written to its end.
-    Torn,
-}
-
 pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Content, StoreError> {
     let mut header = None;
     let mut entries = Vec::new();
@@ -46,9 +38,9 @@ pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Content, StoreError> {
         number += 1;
         let is_last = memchr(b'\n', after).is_none();
         match read_line(line, number, is_last, path)? {
-            Found::Header(found) => header = Some(*found),
-            Found::Entry(entry) => entries.push(entry),
-            Found::Torn => break,
+            Some(Line::Header(found)) => header = Some(*found),
+            Some(Line::Event(entry)) => entries.push(entry),
+            None => break,
         }
         rest = after;
     }
@@ -66,16 +58,22 @@ pub(super) fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((line, after.get(1..)?))
 }
 
-fn read_line(line: &[u8], number: usize, is_last: bool, path: &Path) -> Result<Found, StoreError> {
+/// Reads a line; none if nothing from here on was written to its end.
+fn read_line(
+    line: &[u8],
+    number: usize,
+    is_last: bool,
+    path: &Path,
+) -> Result<Option<Line>, StoreError> {
     let broken =
         |problem: String| StoreError::Broken { path: path.to_path_buf(), line: number, problem };
     // JSON never holds a zero: it is what a lost block reads as, and what came after it came later.
     if memchr(0, line).is_some() {
-        return Ok(Found::Torn);
+        return Ok(None);
     }
     let text = match std::str::from_utf8(line) {
         Ok(text) => text,
-        Err(_) if is_last => return Ok(Found::Torn),
+        Err(_) if is_last => return Ok(None),
         Err(error) => return Err(broken(error.to_string())),
     };
     match Line::parse(text) {
@@ -83,17 +81,15 @@ fn read_line(line: &[u8], number: usize, is_last: bool, path: &Path) -> Result<F
             let format = u64::from(header.format);
             Err(StoreError::NewerFormat { path: path.to_path_buf(), format })
         }
-        Ok(Line::Header(header)) if number == 1 => Ok(Found::Header(header)),
+        Ok(Line::Header(header)) if number == 1 => Ok(Some(Line::Header(header))),
         Ok(Line::Header(_)) => Err(broken("it is a second header".to_owned())),
         Ok(Line::Event(_)) if number == 1 => Err(broken("it is no header".to_owned())),
-        Ok(Line::Event(entry)) => Ok(Found::Entry(entry)),
+        Ok(Line::Event(entry)) => Ok(Some(Line::Event(entry))),
         Err(LineError::NewerFormat(format)) => {
             Err(StoreError::NewerFormat { path: path.to_path_buf(), format })
         }
         // Whole JSON of an unknown kind is somebody's work and not to be cut off.
-        Err(LineError::Json(error)) if is_last && (error.is_syntax() || error.is_eof()) => {
-            Ok(Found::Torn)
-        }
+        Err(LineError::Json(error)) if is_last && (error.is_syntax() || error.is_eof()) => Ok(None),
         Err(LineError::Json(error)) => Err(broken(error.to_string())),
     }
 }
