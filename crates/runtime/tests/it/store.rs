@@ -85,11 +85,11 @@ fn entries_are_read_from_any_number_on() {
     assert_eq!(store.read_from(&run, 1).unwrap(), []);
     // Numbers have gaps where chunks were shown; some lines are long, and some were masked.
     let text = |seq: u64| match seq % 7 {
-        0 => "x".repeat(100_000),
+        0 => "x".repeat(70_000),
         1 => "sk-very-secret".to_owned(),
         _ => "short".repeat(100),
     };
-    let written: Vec<Entry> = (1..600).map(|step| answer(step * 3, &text(step))).collect();
+    let written: Vec<Entry> = (1..200).map(|step| answer(step * 3, &text(step))).collect();
     journal.write_all(&written).unwrap();
     let masked = |entry: &Entry| match entry.seq / 3 % 7 {
         1 => answer(entry.seq, "***"),
@@ -97,7 +97,7 @@ fn entries_are_read_from_any_number_on() {
     };
     let expected: Vec<Entry> = written.iter().map(masked).collect();
     let check = |store: &FileStore| {
-        for first in [0, 1, 3, 4, 299, 300, 900, 1500, 1796, 1797, 1798, u64::MAX] {
+        for first in [0, 1, 4, 299, 300, 596, 597, 598, u64::MAX] {
             let from = expected.iter().position(|entry| entry.seq >= first);
             let expected = from.map(|from| &expected[from..]).unwrap_or_default();
             assert_eq!(all_from(store, &run, first), expected, "from {first}");
@@ -144,13 +144,13 @@ fn the_end_of_a_long_journal_is_read_without_the_rest() {
     let folder = TempDir::new().unwrap();
     let store = store_in(&folder, Options::default());
     let mut journal = store.create(&header("agent-1")).unwrap();
-    let written: Vec<Entry> = (1..20_000).map(|seq| answer(seq, &"x".repeat(1000))).collect();
+    let written: Vec<Entry> = (1..10_000).map(|seq| answer(seq, &"x".repeat(1000))).collect();
     journal.write_all(&written).unwrap();
     let before = bytes_read();
-    let page = store.read_from(&RunId::new("agent-1"), 19_990).unwrap();
+    let page = store.read_from(&RunId::new("agent-1"), 9_990).unwrap();
     let read = bytes_read() - before;
     assert_eq!(page.len(), 10);
-    assert!(read < 2_000_000, "{read} of 20 MB");
+    assert!(read < 2_000_000, "{read} of 10 MB");
 }
 
 #[test]
