@@ -147,8 +147,10 @@ impl Watch {
             self.patience = (self.patience * 2).min(SELDOM);
             return;
         };
-        let changes = std::iter::once(first).chain(self.changes.try_iter());
-        let is_closed = changes.fold(false, |closed, next| closed || next == Change::Closed);
-        self.patience = if is_closed { AFTER_CLOSING } else { SELDOM };
+        let changes: Vec<Change> = std::iter::once(first).chain(self.changes.try_iter()).collect();
+        // The lock ends a moment after the file is closed: it is looked at soon, then ever more seldom.
+        if changes.contains(&Change::Closed) {
+            self.patience = AFTER_CLOSING;
+        }
     }
 }
