@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// Does what was asked for.
-pub(crate) fn run(cli: Cli, environment: Environment) -> Result<Exit, Failure> {
+pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> {
     if let Command::Completions(args) = &cli.command {
         // Works before anything is set up, and without a home.
         return completions::run(args);
@@ -42,16 +42,16 @@ pub(crate) fn run(cli: Cli, environment: Environment) -> Result<Exit, Failure> {
         level: environment.get("ATTACHE_LOG"),
     })?;
     if let Command::Config(args) = &cli.command
-        && let Some(edit) = &args.edit
+        && let Some(change) = &args.change
     {
         // Works on settings that cannot be loaded.
-        return config::edit::run(edit, &cli.globals, &environment);
+        return config::edit::run(change, &cli.globals, environment);
     }
     let globals = cli.globals.clone();
     let setup = match (Setup::new(globals, environment.clone()), &cli.command) {
         (Ok(setup), _) => setup,
         (Err(failure), Command::Doctor(_)) => {
-            return doctor::without_setup(&failure, &cli.globals, &environment);
+            return doctor::without_setup(&failure, &cli.globals, environment);
         }
         (Err(failure), _) => return Err(failure),
     };

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         Ok(cli)
     });
     let ended = match parsed {
-        Ok(cli) => commands::run(cli, environment),
+        Ok(cli) => commands::run(cli, &environment),
         Err(error) => refusal::tell(&error, &arguments, environment),
     };
     match ended {

@@ -19,8 +19,11 @@ const SETTINGS: [(&str, &str); 6] = [
     ("subagents.auto_route", "prompts are not routed yet"),
 ];
 
-/// Keys of a definition without an effect: how to tell that one is used, and why it does nothing.
-const DEFINITION_KEYS: [(&str, fn(&Definition) -> bool, &str); 9] = [
+/// A key, whether a definition uses it, and why it does nothing.
+type DefinitionKey = (&'static str, fn(&Definition) -> bool, &'static str);
+
+/// Keys of a definition without an effect.
+const DEFINITION_KEYS: [DefinitionKey; 9] = [
     ("isolation", |it| it.isolation != Isolation::default(), "runs share the working directory"),
     (
         "executionMode",

@@ -40,7 +40,7 @@ pub(crate) struct ConfigArgs {
     key: Option<String>,
     /// A change of the settings file.
     #[command(subcommand)]
-    pub(crate) edit: Option<edit::Edit>,
+    pub(crate) change: Option<edit::Change>,
 }
 
 pub(crate) fn run(args: &ConfigArgs, setup: &Setup) -> Result<Exit, Failure> {

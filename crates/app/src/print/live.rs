@@ -103,14 +103,11 @@ impl LiveScreen {
     }
 
     fn text(&mut self, id: &str, piece: &str, moment: Moment, above: &mut Vec<String>) {
-        let at = match self.unfinished.iter().position(|(known, _)| known == id) {
-            Some(at) => at,
-            None => {
-                self.unfinished.push((id.to_owned(), String::new()));
-                self.unfinished.len() - 1
-            }
-        };
-        let Some((_, line)) = self.unfinished.get_mut(at) else { return };
+        if !self.unfinished.iter().any(|(known, _)| known == id) {
+            self.unfinished.push((id.to_owned(), String::new()));
+        }
+        let mut texts = self.unfinished.iter_mut();
+        let Some((_, line)) = texts.find(|(known, _)| known == id) else { return };
         for letter in visible(piece).replace('\t', "    ").chars() {
             if letter == '\n' {
                 above.push(paint(Tone::Faint, line));

@@ -69,13 +69,13 @@ impl Field {
 pub(crate) fn render(headings: &[&str], rows: Vec<Vec<Field>>, overflow: Overflow<'_>) -> String {
     let terminal = Stream::Out.is_terminal();
     let columns = terminal.then(|| Stream::Out.width()).flatten();
-    laid_out(headings, rows, overflow, columns)
+    laid_out(headings, &rows, overflow, columns)
 }
 
 /// A table for a terminal of so many columns; for a pipe if there are none.
 fn laid_out(
     headings: &[&str],
-    rows: Vec<Vec<Field>>,
+    rows: &[Vec<Field>],
     overflow: Overflow<'_>,
     columns: Option<usize>,
 ) -> String {
@@ -96,8 +96,8 @@ fn laid_out(
         Some(columns) => fitted(&natural, overflow, columns),
     };
     match (widths, columns) {
-        (Some(widths), _) => grid(headings, &rows, &widths, most_lines),
-        (None, columns) => blocks(headings, &rows, columns.unwrap_or(usize::MAX)),
+        (Some(widths), _) => grid(headings, rows, &widths, most_lines),
+        (None, columns) => blocks(headings, rows, columns.unwrap_or(usize::MAX)),
     }
 }
 
@@ -304,7 +304,7 @@ mod tests {
             row(["reviewer", "read_file, grep_files", "Reviews what was changed"]),
             row(["x", "none", "Short"]),
         ];
-        unpainted(&laid_out(&["NAME", "TOOLS", "DESCRIPTION"], rows, overflow, Some(columns)))
+        unpainted(&laid_out(&["NAME", "TOOLS", "DESCRIPTION"], &rows, overflow, Some(columns)))
     }
 
     #[test]
@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn a_pipe_gets_whole_rows() {
         let rows = vec![vec![Field::new("a b"), Field::new("1").right()]];
-        let table = laid_out(&["NAME", "COUNT"], rows, Overflow::Wrap { whole: &[] }, None);
+        let table = laid_out(&["NAME", "COUNT"], &rows, Overflow::Wrap { whole: &[] }, None);
         assert_eq!(unpainted(&table), "NAME  COUNT\na b       1");
     }
 }

@@ -114,9 +114,8 @@ fn the_live_line_has_colours_where_they_are_wanted() {
 fn screen(shown: &str) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     let mut row = 0;
-    let mut rest = shown;
-    while let Some(letter) = rest.chars().next() {
-        rest = &rest[letter.len_utf8()..];
+    let mut letters = shown.chars();
+    while let Some(letter) = letters.next() {
         match letter {
             '\r' => {}
             '\n' => {
@@ -126,9 +125,10 @@ fn screen(shown: &str) -> Vec<String> {
                 }
             }
             '\u{1b}' => {
-                let end = rest.find(|letter: char| letter.is_ascii_alphabetic()).unwrap();
-                let (code, after) = rest.split_at(end + 1);
-                rest = after;
+                let mut code = String::new();
+                while !code.ends_with(|letter: char| letter.is_ascii_alphabetic()) {
+                    code.push(letters.next().unwrap());
+                }
                 match code.strip_prefix('[').and_then(|code| code.strip_suffix('A')) {
                     Some(up) => row -= up.parse::<usize>().unwrap(),
                     None if code == "[J" => {

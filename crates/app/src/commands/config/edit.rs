@@ -26,7 +26,7 @@ use crate::{
 
 /// A change of the settings file.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Edit {
+pub(crate) enum Change {
     /// Set a key in $ATTACHE_HOME/config.toml.
     #[command(after_help = "Examples:
   attache config set model gpt-5
@@ -63,7 +63,7 @@ struct Place<'a> {
 }
 
 pub(crate) fn run(
-    edit: &Edit,
+    change: &Change,
     globals: &Globals,
     environment: &Environment,
 ) -> Result<Exit, Failure> {
@@ -75,11 +75,11 @@ pub(crate) fn run(
     })?;
     let file = attache_home.join("config.toml");
     let place = Place { attache_home, home, file };
-    let (report, told) = match edit {
-        Edit::Set { key, value } => set(key, value, &place, globals)?,
-        Edit::Unset { key } => unset(key, &place)?,
-        Edit::Edit => in_editor(&place, environment)?,
-        Edit::Path => {
+    let (report, told) = match change {
+        Change::Set { key, value } => set(key, value, &place, globals)?,
+        Change::Unset { key } => unset(key, &place)?,
+        Change::Edit => in_editor(&place, environment)?,
+        Change::Path => {
             let path = place.file.display().to_string();
             (json!({ "path": path }), format!("{path}\n"))
         }
