@@ -18,20 +18,20 @@ use crate::commands;
     version,
     arg_required_else_help = true,
     after_help = "Examples:
-  attache run Explore \"where is X?\"    one agent, from task to result
-  attache list                         every agent there is, and its state
-  attache show Explore                 one agent in full
-  attache validate                     what is wrong with your agent files
-  attache suggest \"review this diff\"   which agent is for this
-  attache new reviewer                 a new agent, from a few questions
+  attache run Explore \"where is X?\"    run one agent and print its result
+  attache list                         list all agents and their state
+  attache show Explore                 show one agent in full
+  attache validate                     check your agent files
+  attache suggest \"review this diff\"   find the agent for a task
+  attache new reviewer                 create an agent, asking a few questions
 
-`attache COMMAND --help` says more about each."
+Run `attache COMMAND --help` for details of a command."
 )]
 pub(crate) struct Cli {
-    /// What holds for every command.
+    /// Options of every command.
     #[command(flatten)]
     pub(crate) globals: Globals,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -47,7 +47,7 @@ impl Cli {
     }
 }
 
-/// What holds for every command.
+/// Options of every command.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Globals {
@@ -59,13 +59,13 @@ pub(crate) struct Globals {
         add = commands::completions::overrides()
     )]
     pub(crate) overrides: Vec<String>,
-    /// Further agents as one JSON object: {"name": {"description": "…", "prompt": "…"}}.
+    /// Define additional agents as one JSON object: {"name": {"description": "…", "prompt": "…"}}.
     #[arg(long, value_name = "JSON", global = true)]
     pub(crate) agents: Option<String>,
-    /// A further folder of agent files.
+    /// Read agent files from this directory as well.
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) agents_dir: Vec<PathBuf>,
-    /// Work in this folder instead of the current one.
+    /// Work in this directory instead of the current one.
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) cwd: Option<PathBuf>,
     /// Use this profile of the settings.
@@ -82,7 +82,7 @@ pub(crate) struct Globals {
     pub(crate) json: bool,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(commands::run::RunArgs),

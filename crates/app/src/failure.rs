@@ -12,9 +12,9 @@ use crate::{
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// All is well.
+    /// Success.
     Success,
-    /// The work ended otherwise than hoped.
+    /// The work failed, or ended without its goal.
     Unsuccessful,
     /// The user stopped it.
     Interrupted,
@@ -49,7 +49,7 @@ impl Failure {
         Self { exit: Exit::Usage, message: message.into(), causes: Vec::new(), hints: Vec::new() }
     }
 
-    /// Something the world refused.
+    /// Something outside of the caller's control failed.
     pub(crate) fn unsuccessful(message: impl Into<String>) -> Self {
         Self { exit: Exit::Unsuccessful, ..Self::usage(message) }
     }

@@ -1,7 +1,7 @@
 //! What is accepted today and does nothing yet: one table of settings, one of definition keys.
 //!
-//! Nothing is ignored in silence: whoever sets one of these to something else than its default is told. A
-//! line goes away with the change that gives it an effect.
+//! Nothing is ignored in silence: a value other than the default gives a notice. Remove a line with the change
+//! that gives it an effect.
 
 use attache_kernel::agent::definition::{
     ApprovalMode, Definition, ExecutionMode, Isolation, PermissionMode, Scope,

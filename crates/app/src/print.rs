@@ -54,12 +54,12 @@ pub(crate) fn markdown(text: &str) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// Whether somebody still reads.
+/// Whether the other end still reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Somebody may.
+    /// The reader is there, as far as is known.
     There,
-    /// Nobody does: there is no use in going on.
+    /// The reader has closed the pipe: stop writing.
     Gone,
 }
 
@@ -86,13 +86,13 @@ pub(crate) fn json_text(value: &impl Serialize) -> io::Result<String> {
     Ok(format!("{}\n", harmless(&text?)))
 }
 
-/// Says something beside the result.
+/// Prints a line to standard error.
 pub(crate) fn aside(text: &str) {
-    // With nobody left to listen there is nothing else to do about it.
+    // If standard error is closed, there is nowhere to report it.
     Stream::Err.write(Stream::Err.shown(&format!("{text}\n")).as_bytes()).unwrap_or_default();
 }
 
-/// The text of a file that something is wrong with, if it is one: a pipe would be waited for for ever.
+/// The text of a file with diagnostics; `None` if it is not a regular file or too large.
 pub(crate) fn source_text(path: &Path) -> Option<String> {
     const MOST: u64 = 4 << 20;
     let found = fs::metadata(path).ok()?;
@@ -100,12 +100,12 @@ pub(crate) fn source_text(path: &Path) -> Option<String> {
     readable.then(|| fs::read_to_string(path).ok()).flatten()
 }
 
-/// Whether somebody sits at both ends.
+/// Whether standard input and standard error are terminals.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks at the terminal; none at the end of input.
+/// Asks at the terminal; `None` at the end of input.
 pub(crate) fn ask(question: &str) -> Option<String> {
     Stream::Err.write(Stream::Err.shown(question).as_bytes()).ok()?;
     let mut answer = String::new();

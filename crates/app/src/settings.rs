@@ -180,7 +180,7 @@ fn project_layers(
             (Ok(None), _) => continue,
             (Ok(Some(checked)), _) => checked,
             (Err(error), ProjectTrust::Trusted) => return Err(error),
-            // Somebody else's broken file stops nobody.
+            // A broken file of an untrusted project is only a notice.
             (Err(error), ProjectTrust::Untrusted) => {
                 notices.push(Notice::broken_file(&error));
                 continue;

@@ -64,7 +64,7 @@ fn failure(rendered: &str) -> Failure {
     }
     let failure = Failure::usage(message.join("\n"));
     let failure = hints.into_iter().fold(failure, Failure::hint);
-    failure.hint("--help says more")
+    failure.hint("see --help")
 }
 
 /// A first word that is not a command: a slip, or an agent's name.
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(told.message(), "unexpected argument '--jsn' found");
         assert_eq!(
             told.advice(),
-            "a similar argument exists: '--json'; usage: attache list; --help says more"
+            "a similar argument exists: '--json'; usage: attache list; see --help"
         );
     }
 }

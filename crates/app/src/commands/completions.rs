@@ -30,8 +30,8 @@ pub(crate) fn run(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let shells = all_shells();
     let Some(shell) = shells.completer(&args.shell) else {
         let known: Vec<&str> = shells.names().collect();
-        return Err(Failure::usage(format!("there is no completion for `{}`", args.shell))
-            .hint(format!("there are: {}", known.join(", "))));
+        return Err(Failure::usage(format!("there are no completions for `{}`", args.shell))
+            .hint(format!("supported shells: {}", known.join(", "))));
     };
     let mut script = Vec::new();
     shell

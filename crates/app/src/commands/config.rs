@@ -1,4 +1,4 @@
-//! `attache config`: the settings in force, and where each value comes from.
+//! `attache config`: the effective settings, and where each value comes from.
 
 pub(crate) mod edit;
 
@@ -17,10 +17,10 @@ use crate::{
     setup::{OutputFormat, Setup},
 };
 
-/// Show the settings in force, and where each value comes from.
+/// Show the effective settings and where each value comes from, or change your settings file.
 ///
-/// Later layers win: built-in, ~/.codex/config.toml, $ATTACHE_HOME/config.toml, the project's
-/// .attache/config.toml and .mcp.json (harmful keys only once trusted), environment, -c, flags.
+/// Later layers override earlier ones: built-in, ~/.codex/config.toml, $ATTACHE_HOME/config.toml, the project's
+/// .attache/config.toml and .mcp.json (some keys only if trusted), environment, -c, flags.
 /// Secrets are masked.
 #[derive(Debug, Args)]
 #[command(
@@ -35,7 +35,7 @@ use crate::{
   attache config --json | jq '.[] | select(.origin != \"built-in\")'"
 )]
 pub(crate) struct ConfigArgs {
-    /// Only this key, or the keys of this table.
+    /// Show only this key, or the keys of this table.
     #[arg(add = super::completions::settings())]
     key: Option<String>,
     /// A change of the settings file.

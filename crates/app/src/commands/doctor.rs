@@ -1,4 +1,4 @@
-//! `attache doctor`: what this machine offers, what is missing, what to do.
+//! `attache doctor`: checks of the setup, each with a remedy.
 
 mod online;
 
@@ -21,21 +21,21 @@ use crate::{
     setup::{OutputFormat, Setup},
 };
 
-/// Check the setup: folders, settings, agents, models and the sandbox, and say what to fix.
+/// Check the setup: directories, settings, agents, models and the sandbox.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache doctor
-  attache doctor --online                  also ask the model for one word
+  attache doctor --online                  also send one request to the model
   attache doctor --json | jq '.checks[] | select(.level != \"ok\")'
 
-Exit code 1: something does not work.")]
+Exit code 1: at least one check failed.")]
 pub(crate) struct DoctorArgs {
-    /// Also try the chosen model with the smallest request there is. It may cost a few tokens.
+    /// Also send the smallest possible request to the chosen model. It may cost a few tokens.
     #[arg(long)]
     online: bool,
 }
 
-/// How a check went.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Level {
@@ -44,7 +44,7 @@ enum Level {
     Error,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Serialize)]
 struct Check {
     name: &'static str,
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &DoctorArgs, setup: &Setup) -> Result<Exit, Failure> {
     tell(&checks, setup.format)
 }
 
-/// What can be said while the setup itself fails: the failure is the first check.
+/// The checks that need no setup; the failure of the setup is the first check.
 pub(crate) fn without_setup(
     failure: &Failure,
     globals: &Globals,
@@ -146,14 +146,14 @@ fn home(setup: &Setup) -> Check {
         Ok(_) => Check::ok("home", shown.to_string()),
         Err(_) if !can_be_made(home) => Check::error(
             "home",
-            format!("{shown} cannot be made"),
-            "check the owner and the permissions of the folder above it, or set ATTACHE_HOME",
+            format!("{shown} cannot be created"),
+            "check the owner and the permissions of the parent directory, or set ATTACHE_HOME",
         ),
-        Err(_) => Check::ok("home", format!("{shown} (made when first needed)")),
+        Err(_) => Check::ok("home", format!("{shown} (created when first needed)")),
     }
 }
 
-/// Whether the nearest folder above that there is can be written to.
+/// Whether the nearest existing parent directory is writable.
 fn can_be_made(folder: &Path) -> bool {
     let above = folder.ancestors().skip(1).find(|above| above.exists());
     above.is_some_and(|above| {
@@ -165,12 +165,12 @@ fn project(setup: &Setup) -> Check {
     let files = setup.project.files.iter().filter(|file| file.path.is_file()).count();
     let root = setup.project.root.display();
     match (files, setup.project_trust) {
-        (0, _) => Check::ok("project", format!("{root}, without settings of its own")),
+        (0, _) => Check::ok("project", format!("{root}, no project settings")),
         (_, ProjectTrust::Trusted) => Check::ok("project", format!("{root}, settings trusted")),
         (_, ProjectTrust::Untrusted) => Check::warning(
             "project",
             format!(
-                "{root}, settings not trusted: providers, MCP servers and approvals are ignored"
+                "{root}, untrusted settings: providers, MCP servers, aliases, prices and approvals are ignored"
             ),
             "read them, then: attache trust --project",
         ),
@@ -185,16 +185,20 @@ fn agents(setup: &Setup) -> Result<Vec<Check>, Failure> {
     let detail =
         format!("{active} active, {broken} with errors, {} disabled", count(Status::Disabled));
     let mut checks = vec![if !setup.settings.subagents.enabled {
-        Check::warning("agents", "switched off", "set subagents.enabled = true")
+        Check::warning("agents", "disabled", "set subagents.enabled = true")
     } else if broken > 0 {
-        Check::warning("agents", detail, "attache validate says what to fix")
+        Check::warning("agents", detail, "`attache validate` shows the errors")
     } else {
         Check::ok("agents", detail)
     }];
     let conflicts = inventory.conflicts.len();
     if conflicts > 0 {
-        let detail = format!("{conflicts} names are claimed twice in one place");
-        checks.push(Check::warning("names", detail, "attache list names them; rename one of each"));
+        let detail = format!("{conflicts} names are used by two files of one scope");
+        checks.push(Check::warning(
+            "names",
+            detail,
+            "`attache list` names them; rename one of each pair",
+        ));
     }
     Ok(checks)
 }
@@ -204,7 +208,7 @@ fn model(setup: &Setup) -> Check {
     if parent.provider == "offline" {
         return Check::warning(
             "model",
-            "offline: searches and reads, but no language model answers",
+            "offline: the built-in model searches and reads files; no language model is used",
             "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or model_provider in the settings",
         );
     }
@@ -225,7 +229,7 @@ fn model(setup: &Setup) -> Check {
         ),
         Some(Some(variable)) => Check::error(
             "model",
-            format!("{name}: the key in {variable} is missing"),
+            format!("{name}: {variable} is not set"),
             format!("set {variable}, or: attache login {}", parent.provider),
         ),
         Some(None) => Check::ok("model", name),
@@ -236,12 +240,12 @@ fn sandbox() -> Check {
     let modules = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
     let landlock = modules.split(',').any(|module| module.trim() == "landlock");
     if landlock {
-        Check::ok("sandbox", "the system offers Landlock")
+        Check::ok("sandbox", "Landlock is available")
     } else {
         Check::warning(
             "sandbox",
-            "the system does not say that it offers Landlock: commands are not confined to the workspace",
-            "use a Linux kernel with Landlock, or leave commands to approval",
+            "Landlock is not available: commands are not confined to the workspace",
+            "use a Linux kernel with Landlock",
         )
     }
 }

@@ -1,4 +1,4 @@
-//! `attache list`: a table of all agents.
+//! `attache list`: all agents, as a table or as JSON.
 
 use std::time::Duration;
 
@@ -22,17 +22,17 @@ use crate::{
     setup::{OutputFormat, Setup, lookup_failure},
 };
 
-/// List every agent: where it comes from, its model, its tools and its state.
+/// List all agents: where each one comes from, its model, its tools and its state.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache list
   attache list --json | jq '.records[].name'
-  attache list reviewer planner        only these
+  attache list reviewer planner        only these agents
   attache list --scope project --invalid
-  attache list --watch                 again whenever a file changes
+  attache list --watch                 print again whenever a file changes
   attache list -c subagents.discovery=manual --agents-dir ./agents
 
-An agent marked `overrides` took the place of another of the same name; `attache show NAME` says which.")]
+An agent marked `overrides` replaces another agent of the same name; `attache show NAME` names it.")]
 pub(crate) struct ListArgs {
     /// Only these agents, in any spelling.
     #[arg(value_name = "NAME", add = super::completions::agents())]

@@ -1,7 +1,7 @@
-//! `attache login`: keeps a provider's key, so that it need not be in the environment.
+//! `attache login`: stores a provider's key, as an alternative to an environment variable.
 //!
-//! A key comes from standard input or a terminal without echo, never from the command line, and no
-//! more than its last four characters are ever shown.
+//! A key comes from standard input or from a terminal without echo, never from the command line. Only its last
+//! four characters are ever shown.
 
 mod key;
 
@@ -24,25 +24,25 @@ use crate::{
     setup::{OutputFormat, Setup},
 };
 
-/// How much of a key is shown, and how long it must be for that.
+/// How many characters of a key are shown, and the minimum length of such a key.
 const SHOWN: usize = 4;
 const LONG_ENOUGH: usize = 12;
 
-/// Keep a provider's key, so that it need not be in the environment.
+/// Store a provider's key, as an alternative to an environment variable.
 ///
-/// The key is read from standard input, or asked for on a terminal and not shown. It is kept in
-/// $ATTACHE_HOME/credentials.json, which you alone can read, and is only ever sent to the address the
-/// provider has now. A key in the environment wins over it. It is never written into a transcript.
+/// The key is read from standard input, or typed on a terminal without being shown. It is stored in
+/// $ATTACHE_HOME/credentials.json, readable by you alone, and is sent only to the address that the
+/// provider has now. A key in the environment overrides it. It is never written into a transcript.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  attache login anthropic                    asks for the key
+  attache login anthropic                    prompt for the key
   attache login openai < key.txt
   pass show openai | attache login openai -
-  attache login lab                          a provider of your own, from [model_providers.lab]
-  attache login --list                       what is kept, and whether it is used
+  attache login lab                          a custom provider, from [model_providers.lab]
+  attache login --list                       list the stored keys and whether they are used
   attache logout openai
 
-A key is not taken from the command line: it would stay in the shell's history.")]
+A key is not accepted on the command line: it would stay in the shell's history.")]
 pub(crate) struct LoginArgs {
     /// anthropic, openai, gemini, or an id of your `model_providers`.
     #[arg(
@@ -51,18 +51,18 @@ pub(crate) struct LoginArgs {
         add = super::completions::providers()
     )]
     provider: Option<String>,
-    /// Read the key from standard input, which is the default off a terminal.
+    /// Read the key from standard input; this is the default without a terminal.
     #[arg(value_name = "-", conflicts_with = "list")]
     rest: Vec<String>,
-    /// Show what is kept, without the keys.
+    /// List the stored keys, without showing them.
     #[arg(long)]
     list: bool,
-    /// A common slip, answered with an explanation.
+    /// A common mistake, answered with an explanation.
     #[arg(long = "key", alias = "api-key", alias = "token", value_name = "KEY", hide = true)]
     given: Option<String>,
 }
 
-/// A key that is kept, without the key.
+/// A stored key, without the key itself.
 #[derive(Debug, Serialize)]
 struct Entry<'a> {
     provider: &'a str,
@@ -72,28 +72,28 @@ struct Entry<'a> {
     origin: &'a Origin,
     ends_with: Option<String>,
     state: State,
-    /// The variable that wins over it.
+    /// The environment variable that overrides it.
     variable: Option<String>,
 }
 
-/// What a key is kept in.
+/// Where a key is stored.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Place {
     File,
 }
 
-/// What becomes of a key that is kept.
+/// Whether a stored key is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
     /// It is used.
     Used,
-    /// A variable holds another one, which wins.
+    /// An environment variable overrides it.
     EnvironmentWins,
-    /// The provider's address is another one now.
+    /// The provider's address has changed.
     OtherOrigin,
-    /// There is no such provider any more, or it has no address.
+    /// The provider does not exist any more, or has no address.
     NoProvider,
 }
 
@@ -108,12 +108,12 @@ pub(crate) fn run(args: &LoginArgs, setup: &Setup) -> Result<Exit, Failure> {
     };
     let origin = credentials::origin(setup, provider)?;
     let Some(key) = key::read(provider, &origin)? else {
-        print::aside("interrupted; nothing was changed");
+        print::aside("interrupted: nothing was changed");
         return Ok(Exit::Interrupted);
     };
     credentials.set(provider, origin, key).map_err(|error| failure(&error))?;
     let Some((_, stored)) = credentials.iter().find(|(kept, _)| *kept == provider) else {
-        return Err(Failure::unsuccessful("another process has removed the key again"));
+        return Err(Failure::unsuccessful("another process has removed the key"));
     };
     let kept = Entry::new(provider, stored, &credentials, setup);
     match setup.format {
@@ -130,11 +130,13 @@ pub(crate) fn run(args: &LoginArgs, setup: &Setup) -> Result<Exit, Failure> {
 
 fn on_the_command_line(provider: Option<&str>) -> Failure {
     let provider = provider.filter(|name| !looks_like_a_key(name)).unwrap_or("PROVIDER");
-    Failure::usage("a key is not taken from the command line: it would stay in the shell's history")
-        .hint(format!(
-            "attache login {provider} asks for it; attache login {provider} < FILE reads it"
-        ))
-        .hint("if that was a real key, take it out of the history, or replace it")
+    Failure::usage(
+        "a key is not accepted on the command line: it would stay in the shell's history",
+    )
+    .hint(format!(
+        "run `attache login {provider}` and type it, or `attache login {provider} < FILE`"
+    ))
+    .hint("if that was a real key, remove it from the history, or replace it")
 }
 
 fn list(credentials: &Credentials, setup: &Setup) -> Result<(), Failure> {
@@ -147,7 +149,9 @@ fn list(credentials: &Credentials, setup: &Setup) -> Result<(), Failure> {
     }
     if kept.is_empty() {
         let known = known(setup).join(", ");
-        return print::out(&format!("no key is kept; attache login PROVIDER keeps one: {known}\n"));
+        return print::out(&format!(
+            "no key is stored; `attache login PROVIDER` stores one for: {known}\n"
+        ));
     }
     let rows = kept.iter().map(|kept| kept.row(setup)).collect();
     let headings = ["PROVIDER", "KEY", "STATE", "ONLY FOR", "KEPT IN"];
@@ -189,7 +193,7 @@ impl<'a> Entry<'a> {
         let path: PathBuf = setup.shown(self.path);
         format!(
             "{} the key of {} ({}) in {}, only for {}",
-            paint(Tone::Good, "kept"),
+            paint(Tone::Good, "stored"),
             paint(Tone::Name, self.provider),
             self.shown_key(),
             path.display(),
@@ -200,7 +204,7 @@ impl<'a> Entry<'a> {
     fn row(&self, setup: &Setup) -> Vec<Field> {
         let state = match (self.state, &self.variable) {
             (State::EnvironmentWins, Some(variable)) => format!("not used: {variable} is set"),
-            (State::OtherOrigin, _) => "not used: base_url is another now".to_owned(),
+            (State::OtherOrigin, _) => "not used: base_url has changed".to_owned(),
             (State::NoProvider, _) => "not used: no such provider".to_owned(),
             (State::Used | State::EnvironmentWins, _) => "used".to_owned(),
         };
@@ -220,17 +224,19 @@ impl<'a> Entry<'a> {
     fn notices(&self) -> Vec<String> {
         let mut notices = Vec::new();
         if let Some(variable) = &self.variable {
-            notices.push(format!("{variable} is set and wins over the key that is kept"));
+            notices.push(format!("{variable} is set and overrides the stored key"));
         }
         if self.origin.is_readable_on_the_way() {
-            notices
-                .push(format!("{} is not encrypted: the key can be read on the way", self.origin));
+            notices.push(format!(
+                "{} is not encrypted: others on the network can read the key",
+                self.origin
+            ));
         }
         notices
     }
 }
 
-/// The last characters of a key that is long enough to spare them.
+/// The last characters of a key; `None` for a short key.
 fn ending(key: &SecretString) -> Option<String> {
     let letters: Vec<char> = key.expose_secret().chars().collect();
     let from = letters.len().checked_sub(SHOWN).filter(|_| letters.len() > LONG_ENOUGH)?;

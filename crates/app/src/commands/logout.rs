@@ -1,4 +1,4 @@
-//! `attache logout`: forgets a provider's key.
+//! `attache logout`: removes a provider's stored key.
 
 use clap::Args;
 use serde::Serialize;
@@ -13,13 +13,13 @@ use crate::{
     setup::{OutputFormat, Setup},
 };
 
-/// Forget a provider's key that `attache login` keeps.
+/// Remove a provider's key that `attache login` stored.
 ///
-/// Where none is kept, nothing is changed, and that is no error.
+/// It is not an error if no key is stored.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache logout openai
-  attache login --list                       what is kept")]
+  attache login --list                       list the stored keys")]
 pub(crate) struct LogoutArgs {
     /// The provider.
     #[arg(add = super::completions::providers())]
@@ -45,10 +45,10 @@ pub(crate) fn run(args: &LogoutArgs, setup: &Setup) -> Result<Exit, Failure> {
         OutputFormat::Text => {
             let told = match &removed {
                 Some(origin) => {
-                    let forgot = paint(Tone::Warning, "forgot");
+                    let forgot = paint(Tone::Warning, "removed");
                     format!("{forgot} the key of {provider} for {origin}")
                 }
-                None => format!("no key is kept for {provider}"),
+                None => format!("no key is stored for {provider}"),
             };
             print::out(&format!("{told}\n"))?;
         }
@@ -64,13 +64,14 @@ pub(crate) fn run(args: &LogoutArgs, setup: &Setup) -> Result<Exit, Failure> {
 
 fn unknown(provider: &str, kept: &[String], setup: &Setup) -> Failure {
     let shown = if looks_like_a_key(provider) {
-        "what was given".to_owned()
+        "the given word".to_owned()
     } else {
         format!("`{}`", harmless(provider))
     };
-    let failure = Failure::usage(format!("{shown} is no provider"));
+    let failure = Failure::usage(format!("{shown} is not a provider"));
     if kept.is_empty() {
-        return failure.hint(format!("no key is kept; there are: {}", known(setup).join(", ")));
+        return failure
+            .hint(format!("no key is stored; known providers: {}", known(setup).join(", ")));
     }
-    failure.hint(format!("keys are kept for: {}", kept.join(", ")))
+    failure.hint(format!("keys are stored for: {}", kept.join(", ")))
 }

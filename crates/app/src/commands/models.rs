@@ -1,4 +1,4 @@
-//! `attache models`: which providers there are, what each lacks, and which models are known.
+//! `attache models`: the providers and their keys, the aliases, and the known models.
 
 use std::collections::BTreeMap;
 
@@ -20,19 +20,19 @@ use crate::{
     setup::{OutputFormat, Setup},
 };
 
-/// Show the providers, which key each one lacks, the aliases and the known models.
+/// Show the providers and their keys, the aliases and the known models.
 ///
-/// Any model may be named, known or not: what is known gives it a context window and a price.
+/// Any model name is accepted. A known model has a context window and a price.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache models
   attache models anthropic
   attache models --json | jq '.providers[] | select(.ready).id'
 
-A key goes into the variable that is named, or: attache login PROVIDER
-Prices are in US dollars per million tokens; `[model_prices]` of the settings goes before them.")]
+Put a key into the environment variable shown, or run: attache login PROVIDER
+Prices are in US dollars per million tokens; `[model_prices]` of the settings overrides them.")]
 pub(crate) struct ModelsArgs {
-    /// Only this provider and its models.
+    /// Show only this provider and its models.
     #[arg(add = super::completions::providers())]
     provider: Option<String>,
 }
@@ -59,9 +59,9 @@ struct ProviderRow {
     name: Option<String>,
     wire_api: &'static str,
     base_url: Option<String>,
-    /// Where its key comes from, if there is one.
+    /// Where its key comes from; `None` without a key.
     key_from: Option<String>,
-    /// The variable its key is missing from.
+    /// The environment variable to put its key into; `None` if nothing is missing.
     missing_key: Option<String>,
     ready: bool,
 }
@@ -124,7 +124,7 @@ fn provider_row(known: &ProviderDescription) -> ProviderRow {
     let bad = known.env_key_is_not_a_name.then(|| "a variable's name in env_key".to_owned());
     let missing = bad
         .or_else(|| known.missing_key().map(str::to_owned))
-        // A header is left out if there is nothing to put into it; without a key it may be the key.
+        // A header without a value is left out; without a key, the header may carry the key.
         .or_else(|| known.missing_header.clone().filter(|_| known.key.is_none()));
     ProviderRow {
         id: known.id.clone(),
@@ -142,11 +142,11 @@ fn provider_row(known: &ProviderDescription) -> ProviderRow {
     }
 }
 
-/// The one that needs nothing.
+/// The built-in model without a provider.
 fn offline() -> ProviderRow {
     ProviderRow {
         id: "offline".to_owned(),
-        name: Some("no language model: searches and reads".to_owned()),
+        name: Some("built in: searches and reads files, no language model".to_owned()),
         wire_api: "none",
         base_url: None,
         key_from: None,
@@ -155,7 +155,7 @@ fn offline() -> ProviderRow {
     }
 }
 
-/// The aliases of the settings, then those built in that none of them hides.
+/// The aliases of the settings, then the built-in ones that the settings do not override.
 fn aliases(setup: &Setup, parent: &ParentModel) -> Vec<AliasRow> {
     let written = &setup.settings.model_aliases;
     let builtin = catalogue::builtin_aliases(&parent.provider);
@@ -169,7 +169,7 @@ fn aliases(setup: &Setup, parent: &ParentModel) -> Vec<AliasRow> {
     written.chain(builtin.map(|alias| row(alias.name, alias.model, true))).collect()
 }
 
-/// The models of the table, and those the settings know something of.
+/// The built-in models, and those with a price or a window in the settings.
 fn models(setup: &Setup) -> Vec<ModelRow> {
     let settings = &setup.settings;
     let mut rows: BTreeMap<(String, String), ModelRow> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! `attache show AGENT`: one agent in full, as a page, as JSON or as a native file.
+//! `attache show AGENT`: one agent in full, as a page, as JSON or as a native agent file.
 
 use std::{fmt::Write as _, path::PathBuf};
 
@@ -21,7 +21,7 @@ use crate::{
     setup::{OutputFormat, Setup},
 };
 
-/// Show one agent: what its file says, which tools and model it gets and why, what is wrong.
+/// Show one agent: its problems, its source, the tools and the model it gets and why.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache show Explore
@@ -29,7 +29,7 @@ use crate::{
   attache show reviewer --as md > .attache/agents/reviewer.md    a native copy of any agent
 
 Tools: read_file, list_dir, glob_files, grep_files, write_file, edit_file, apply_patch, shell,
-web_fetch, web_search, view_image, and mcp__SERVER__TOOL; the names of other hosts are understood.")]
+web_fetch, web_search, view_image, and mcp__SERVER__TOOL; the tool names of other hosts are accepted.")]
 pub(crate) struct ShowArgs {
     /// The agent's name, in any spelling.
     #[arg(add = super::completions::agents())]
@@ -64,8 +64,8 @@ pub(crate) fn run(args: &ShowArgs, setup: &Setup) -> Result<Exit, Failure> {
 
 fn definition(record: &Record) -> Result<&Definition, Failure> {
     record.definition.as_deref().ok_or_else(|| {
-        Failure::usage(format!("nothing could be read of the agent `{}`", record.name))
-            .hint("`attache validate` says what is wrong")
+        Failure::usage(format!("the agent `{}` could not be read", record.name))
+            .hint("`attache validate` shows the errors")
     })
 }
 
@@ -81,13 +81,13 @@ fn page(record: &Record, setup: &Setup) -> String {
     page.problems(record, setup);
     page.line("");
     let source = record.source_path.as_ref().map_or_else(
-        || "part of the program or of this session".to_owned(),
+        || "built in, or given on the command line".to_owned(),
         |path| setup.shown(path).display().to_string(),
     );
     page.field("source", &format!("{source} ({}, {})", record.scope.as_str(), record.dialect));
     for lost in &record.overrides {
         let lost_path = lost.source_path.as_ref().map_or_else(
-            || "the agent that comes with the program".to_owned(),
+            || "the built-in agent".to_owned(),
             |path| setup.shown(path).display().to_string(),
         );
         page.field("overrides", &format!("{lost_path} ({})", lost.scope.as_str()));

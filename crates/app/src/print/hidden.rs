@@ -10,7 +10,7 @@ use secrecy::SecretString;
 
 use super::Stream;
 
-/// Longer than anything that is typed or pasted.
+/// The maximum length of an answer.
 const LONGEST: usize = 64 * 1024;
 
 const INTERRUPT: u8 = 0x03;
@@ -19,19 +19,19 @@ const BACKSPACE: u8 = 0x08;
 const CLEAR_LINE: u8 = 0x15;
 const DELETE: u8 = 0x7f;
 
-/// What somebody did with a question.
+/// The answer to a question.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// Answered it, perhaps with nothing.
+    /// The typed text; may be empty.
     Given(SecretString),
-    /// Thought better of it.
+    /// Ctrl-C.
     Interrupted,
 }
 
 /// Asks on the terminal that standard input is.
 pub(crate) fn ask(question: &str) -> io::Result<Answer> {
     let silence = Silence::begin()?;
-    // Only now: whatever is typed in answer is not shown.
+    // Echo is off before the question appears.
     Stream::Err.write(Stream::Err.shown(question).as_bytes())?;
     let answer = read(io::stdin().lock());
     drop(silence);
@@ -51,8 +51,9 @@ fn read(keyboard: impl BufRead) -> io::Result<Answer> {
             _ => {}
         }
     }
-    let text = String::from_utf8(typed)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "what was typed is no text"))?;
+    let text = String::from_utf8(typed).map_err(|_| {
+        io::Error::new(io::ErrorKind::InvalidData, "the typed text is not valid UTF-8")
+    })?;
     Ok(Answer::Given(SecretString::from(text)))
 }
 
@@ -74,7 +75,7 @@ impl Silence {
 
 impl Drop for Silence {
     fn drop(&mut self) {
-        // A terminal that is gone needs no mending.
+        // If the terminal is gone, there is nothing to restore.
         tcsetattr(io::stdin(), OptionalActions::Now, &self.before).unwrap_or_default();
     }
 }

@@ -52,7 +52,7 @@ pub(super) enum Change {
     Done { id: String },
 }
 
-/// The live lines, and what is on the screen of them.
+/// The live lines, and how many of them are drawn.
 #[derive(Debug)]
 pub(super) struct LiveScreen {
     colours: Colours,

@@ -5,6 +5,11 @@ use std::{
     process::{Command, Stdio},
 };
 
+use tokio::{
+    runtime::Runtime,
+    signal::unix::{Signal, SignalKind, signal},
+};
+
 use super::{Stream, out};
 use crate::{environment::Environment, failure::Failure};
 
@@ -20,6 +25,7 @@ pub(crate) fn page(text: &str, environment: &Environment) -> Result<(), Failure>
     else {
         return out(text);
     };
+    let interrupts = keep_running_on_interrupt();
     let started = Command::new(program)
         .args(arguments)
         .env("LESSCHARSET", "utf-8")
@@ -35,9 +41,19 @@ pub(crate) fn page(text: &str, environment: &Environment) -> Result<(), Failure>
         }
     };
     if let Some(mut input) = pager.stdin.take() {
-        // Whoever has seen enough closes the pager before the end.
+        // The pager may be closed before it has read everything.
         input.write_all(Stream::Out.shown(text).as_bytes()).unwrap_or_default();
     }
     pager.wait().map_err(|error| Failure::unsuccessful("the pager failed").because(&error))?;
+    drop(interrupts);
     Ok(())
+}
+
+/// Leaves Ctrl-C to the pager: it would otherwise end this program and leave the pager on the terminal.
+fn keep_running_on_interrupt() -> Option<(Signal, Runtime)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().ok()?;
+    let entered = runtime.enter();
+    let interrupts = signal(SignalKind::interrupt()).ok()?;
+    drop(entered);
+    Some((interrupts, runtime))
 }

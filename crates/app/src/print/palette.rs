@@ -56,7 +56,7 @@ impl Tone {
     }
 }
 
-/// Paints a text, whoever wrote it; the writer takes the paint off where it does not belong.
+/// Paints a text after making it visible; the writer removes the paint where colours are off.
 pub(crate) fn paint(tone: Tone, text: &str) -> String {
     format!("{}{}{END}", tone.mark(), visible(text))
 }

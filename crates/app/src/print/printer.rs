@@ -1,8 +1,8 @@
-//! The printer of a run: a thread for each stream, so that whoever drives runs never waits for a reader.
+//! The printer of a run: one thread for each stream, so that the thread that drives runs never blocks on a
+//! reader.
 //!
-//! Standard error takes what its reader has room for: lines that nobody reads are dropped and counted.
-//! Standard output drops nothing: whoever has something for it waits for room, outside of the run, and can
-//! stop waiting at any time. A terminal gets live lines (see [`super::live`]).
+//! Standard error: lines that find no room in the queue are dropped and counted. Standard output: nothing is
+//! dropped; the caller waits for room outside of the run, and can stop waiting at any time. A terminal gets live lines (see [`super::live`]).
 
 use std::{
     io,
@@ -68,7 +68,7 @@ impl Printer {
         self.err.live
     }
 
-    /// Says something beside the result. Never waits.
+    /// Prints a line to standard error. Never waits.
     pub(crate) fn aside(&self, text: &str) {
         self.show(Change::Line(text.to_owned()));
     }
@@ -91,7 +91,7 @@ impl Printer {
         reader
     }
 
-    /// Waits until the result is written, and a moment for what was said beside it.
+    /// Waits until the result is written, and up to [`LAST_WORDS`] for standard error.
     pub(crate) async fn finish(&self) -> Result<(), Failure> {
         self.out.flushed().await;
         tokio::time::timeout(LAST_WORDS, self.err.flushed()).await.unwrap_or_default();
@@ -148,7 +148,7 @@ impl Outlet {
         permit.forget();
         let skipped = self.skipped.swap(0, Ordering::Relaxed);
         if skipped > 0 {
-            let told = format!("({skipped} lines are not shown: nobody read them)");
+            let told = format!("({skipped} lines were dropped: standard error was not read)");
             self.send(Order::Change(Change::Line(told)));
             self.room.try_acquire().map(tokio::sync::SemaphorePermit::forget).unwrap_or_default();
         }

@@ -40,7 +40,7 @@ struct RunUnderWay {
 pub(crate) enum Shown {
     /// All of it, how it ended included.
     ToTheEnd,
-    /// Nobody was shown how it ended.
+    /// Not its end.
     Cut,
 }
 

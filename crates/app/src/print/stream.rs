@@ -17,7 +17,7 @@ pub(crate) async fn print(mut events: Events, printer: &Printer) {
         let Some(activity) = event.activity() else { continue };
         let Ok(line) = line("event", &activity) else { continue };
         if printer.result(line).await == Reader::Gone {
-            // Nobody reads any more; the run itself goes on.
+            // The reader is gone; the run continues.
             return;
         }
     }

@@ -59,7 +59,7 @@ impl Field {
         Self { side: Side::Right, ..self }
     }
 
-    /// The same, cut to so many columns of the terminal.
+    /// The same, cut to this many columns.
     pub(crate) fn cut(self, width: usize) -> Self {
         Self { text: cut(&self.text, width), ..self }
     }
@@ -72,7 +72,7 @@ pub(crate) fn render(headings: &[&str], rows: Vec<Vec<Field>>, overflow: Overflo
     laid_out(headings, &rows, overflow, columns)
 }
 
-/// A table for a terminal of so many columns; for a pipe if there are none.
+/// A table for a terminal of this width; `None` is a pipe.
 fn laid_out(
     headings: &[&str],
     rows: &[Vec<Field>],
@@ -101,7 +101,7 @@ fn laid_out(
     }
 }
 
-/// The width of each column, none where it is left out; none at all if the rows cannot fit.
+/// The width of each column, `None` for a column that is left out; `None` if the rows cannot fit.
 fn fitted(natural: &[usize], overflow: Overflow<'_>, columns: usize) -> Option<Vec<Option<usize>>> {
     let mut widths: Vec<Option<usize>> = natural.iter().copied().map(Some).collect();
     let total = |widths: &[Option<usize>]| {
@@ -272,12 +272,12 @@ fn break_at(line: &str, width: usize) -> usize {
     line.len()
 }
 
-/// As much of somebody's text as fits on one line of so many columns.
+/// A text on one line, made visible and cut to this many columns.
 pub(crate) fn clip(text: &str, width: usize) -> String {
     cut(&one_line(text), width)
 }
 
-/// As much of a line as fits into so many columns of the terminal.
+/// A line cut to this many columns.
 fn cut(line: &str, width: usize) -> String {
     if line.width() <= width {
         return line.to_owned();

@@ -101,9 +101,9 @@ impl TranscriptPage {
             self.line(&format!("{}  {open}", call.shown()));
         }
         let said = match state {
-            RunState::Running => "it is still going on; --follow shows the rest",
-            RunState::Queued => "it waits for a place",
-            _ => "it was cut off; attache run --resume takes it up again",
+            RunState::Running => "it is still running; --follow shows the rest",
+            RunState::Queued => "it is queued",
+            _ => "it was cut off; `attache run --resume` continues it",
         };
         self.line(&format!("\n{}: {said}", paint(state_tone(state), state.as_str())));
         self.take()
@@ -197,7 +197,7 @@ impl TranscriptPage {
                 self.turn_began_ms = at_ms;
                 let why = refusal.as_ref().map(|refusal| format!(": {refusal}"));
                 let why = why.unwrap_or_default();
-                self.note(Tone::Faint, &format!("a summary is asked for{why}"));
+                self.note(Tone::Faint, &format!("a summary is requested{why}"));
             }
             Event::Replied { message, usage, cost_usd, .. } => {
                 self.reply(message);
@@ -448,7 +448,7 @@ pub(crate) fn state_tone(state: RunState) -> Tone {
     }
 }
 
-/// A timestamp without what nobody reads.
+/// A timestamp for people: date and time in UTC.
 fn moment(ts: &str) -> String {
     let ts = safe(ts);
     match ts.split_once('T') {

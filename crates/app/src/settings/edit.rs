@@ -57,11 +57,11 @@ pub(crate) struct SettingsFile<'a> {
 }
 
 impl<'a> SettingsFile<'a> {
-    /// The file of that program's home; an empty one if there is none yet.
+    /// Opens `config.toml` in `attache_home`; a missing file counts as empty.
     pub(crate) fn open(attache_home: &Path, home: Option<&'a Path>) -> Result<Self, SettingsError> {
         let path = attache_home.join("config.toml");
         let text = files::text(&path)?.unwrap_or_default();
-        // Read twice: this error has line and column as everywhere else.
+        // Parsed first by our own reader, whose errors have line and column.
         written_toml::read(&path, &text)?;
         let document = text.parse().map_err(|error: toml_edit::TomlError| {
             SettingsError::Unwritable { path: path.clone(), problem: error.message().to_owned() }
@@ -142,7 +142,7 @@ impl<'a> SettingsFile<'a> {
     }
 }
 
-/// Whether a key takes text, and something else was read: `model 5` means the model `5`.
+/// Whether the value is taken as text: for a text key, `5` means the string `5`.
 fn is_meant_as_text(key: &KeyPath, value: &Written) -> bool {
     let known = schema::fixed_keys().into_iter().find(|(path, _)| path == key);
     let takes_text = known.is_some_and(|(_, key)| {
@@ -176,7 +176,7 @@ pub(crate) fn replace(path: &Path, home: Option<&Path>, text: &str) -> Result<()
         fs::rename(&new, &real)
     })();
     if written.is_err() {
-        // Half a file helps nobody; the error is told below.
+        // The error is reported below.
         fs::remove_file(&new).unwrap_or_default();
     }
     written.map_err(unwritable)

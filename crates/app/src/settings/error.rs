@@ -16,10 +16,10 @@ pub(crate) enum SettingsError {
         #[source]
         source: io::Error,
     },
-    /// Something else than a file stands there.
+    /// It is not a regular file.
     #[error("{path} is not a regular file", path = path.display())]
     NotAFile { path: PathBuf },
-    /// More bytes than any settings file needs.
+    /// The file is larger than the limit.
     #[error("{path} is larger than {limit} bytes", path = path.display())]
     TooLarge { path: PathBuf, limit: u64 },
     /// The file is not text, or not of its format.
@@ -40,13 +40,13 @@ pub(crate) enum SettingsError {
     /// A `-c` that is not `KEY=VALUE`.
     #[error("-c {text}: {problem}")]
     MalformedOverride { text: String, problem: &'static str },
-    /// A key that is not one.
+    /// A key that cannot be parsed.
     #[error("`{key}` is not a key: {problem}")]
     MalformedKey { key: String, problem: &'static str },
     /// The settings file cannot be changed.
     #[error("cannot change {path}: {problem}", path = path.display())]
     Unwritable { path: PathBuf, problem: String },
-    /// The profile that was chosen is nowhere described.
+    /// The chosen profile does not exist.
     #[error("{}there is no profile `{name}`", at(origin))]
     UnknownProfile { name: String, known: Vec<String>, nearest: Option<String>, origin: Origin },
     /// A key without a value that must have one; the built-in layer gives it.
@@ -60,9 +60,9 @@ impl SettingsError {
         match self {
             Self::Unreadable { .. } => Some("check the file's permissions, or remove it".into()),
             Self::NotAFile { path } => {
-                Some(format!("put a file at {}, or remove what is there", path.display()))
+                Some(format!("put a regular file at {}, or remove it", path.display()))
             }
-            Self::TooLarge { .. } => Some("check that this is the file you meant".into()),
+            Self::TooLarge { .. } => Some("check that this is the right file".into()),
             Self::Syntax { place, .. } => Some(format!("correct line {}", place.line)),
             Self::WrongValue { expected, origin, nearest, .. } => Some(match nearest {
                 Some(nearest) => format!("did you mean \"{nearest}\"?"),
@@ -107,7 +107,7 @@ fn profiles(known: &[String], nearest: Option<&str>) -> String {
     let listed = known.join(", ");
     match nearest {
         Some(nearest) => format!("did you mean `{nearest}`? known profiles: {listed}"),
-        None if known.is_empty() => "no profile is described; write [profiles.NAME]".into(),
+        None if known.is_empty() => "no profile is defined; write [profiles.NAME]".into(),
         None => format!("known profiles: {listed}"),
     }
 }

@@ -52,7 +52,7 @@ pub(crate) struct Settings {
     pub(crate) workspace_roots: Vec<PathBuf>,
     /// What a transcript survives.
     pub(crate) durability: Durability,
-    /// After how many days finished transcripts may be removed; none is never.
+    /// After how many days finished transcripts may be removed; `None` is never.
     pub(crate) retention_days: Option<u32>,
     /// How long a model may be silent.
     pub(crate) stall_seconds: u32,
@@ -75,9 +75,9 @@ pub(crate) struct ModelPrice {
     pub(crate) input: Option<f64>,
     /// Output, reasoning included.
     pub(crate) output: Option<f64>,
-    /// Input that was read from the provider's cache; none is the price of input.
+    /// Input that was read from the provider's cache; `None` uses the price of input.
     pub(crate) cached: Option<f64>,
-    /// Input that was written to the provider's cache; none is the price of input.
+    /// Input that was written to the provider's cache; `None` uses the price of input.
     pub(crate) cache_write: Option<f64>,
 }
 
@@ -115,9 +115,9 @@ pub(crate) struct SubagentSettings {
     pub(crate) require_description: bool,
     /// The models a call may ask for; an empty list is all.
     pub(crate) model_allowlist: Vec<String>,
-    /// Tokens over a session's tree; none is no cap.
+    /// Tokens over a session's tree; `None` is no cap.
     pub(crate) max_tree_tokens: Option<u64>,
-    /// Money over a session's tree; none is no cap.
+    /// Money over a session's tree; `None` is no cap.
     pub(crate) max_tree_cost_usd: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! A notice: something in the settings that was left aside, and what to do about it.
+//! A notice: something in the settings that is ignored, and what to do about it.
 //!
 //! A notice never stops the program; the caller prints each once, on stderr.
 
@@ -9,10 +9,10 @@ use super::{error::SettingsError, layer::check::Unknown};
 /// How many keys a message names; a file may have thousands that mean nothing here.
 const MOST_NAMED: usize = 40;
 
-/// Something that was left aside.
+/// Something that is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// The file it stands in; none for the environment.
+    /// The file; `None` for the environment.
     pub(crate) file: Option<PathBuf>,
     /// The keys, or the variables, it is about.
     pub(crate) keys: Vec<String>,
@@ -48,17 +48,17 @@ impl Notice {
         })
     }
 
-    /// A variable that looks like a setting and is none.
+    /// A variable that looks like a setting and is not one.
     pub(super) fn unknown_variable(variable: &str, nearest: Option<String>) -> Self {
         Self {
             file: None,
             keys: vec![variable.to_owned()],
-            message: format!("the environment variable {variable} is no setting and is ignored"),
+            message: format!("the environment variable {variable} is not a setting and is ignored"),
             hint: nearest.map(|nearest| format!("did you mean {nearest}?")),
         }
     }
 
-    /// Keys an untrusted project may not set, or not so.
+    /// Keys that an untrusted project may not set, or not to this value.
     pub(super) fn withheld_keys(file: &Path, keys: Vec<String>) -> Option<Self> {
         let named = keys.iter().map(|key| format!("`{key}`"));
         let message = format!("ignored until the project is trusted: {}", listed(named));
@@ -86,7 +86,7 @@ impl Notice {
         (!keys.is_empty()).then(|| Self {
             file: Some(file.to_owned()),
             keys,
-            message: "there is no `mcpServers`, so nothing in it is used".into(),
+            message: "it has no `mcpServers`, so it is not used".into(),
             hint: Some("put the servers under \"mcpServers\"".into()),
         })
     }

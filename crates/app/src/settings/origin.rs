@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Nobody wrote it: it is the default.
+    /// The built-in default.
     BuiltIn,
     /// A file.
     File(Place),

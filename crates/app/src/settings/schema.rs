@@ -24,7 +24,7 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     /// What it may hold.
     pub(crate) shape: Shape,
-    /// What holds if nobody sets it.
+    /// The default.
     pub(crate) built_in: BuiltIn,
     /// What an untrusted project may do with it.
     pub(crate) project: ProjectUse,
@@ -61,7 +61,7 @@ enum Spelling {
     OrCamelCase,
 }
 
-/// What holds if nobody sets a key.
+/// The default of a key.
 #[derive(Clone, Copy)]
 pub(crate) enum BuiltIn {
     /// Nothing.
@@ -81,7 +81,7 @@ pub(crate) enum BuiltIn {
 /// Whether a value may be shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Secrecy {
-    /// It is no secret.
+    /// It is not a secret.
     Plain,
     /// It is one.
     Secret,

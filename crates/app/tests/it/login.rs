@@ -203,7 +203,7 @@ fn a_list_shows_where_and_no_more_than_the_end() {
     let project = project();
     let ran = project.run(&["login", "--list"]);
     assert_eq!(ran.code, Some(0));
-    assert!(ran.stdout.contains("no key is kept"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("no key is stored"), "{}", ran.stdout);
     assert_eq!(project.json(&["login", "--list", "--json"]), json!([]));
     log_in(&project, "anthropic", KEY);
     log_in(&project, "openai", "twelve-chars");
@@ -256,7 +256,7 @@ fn providers_of_ones_own_and_what_is_odd_about_them() {
     let ran = project.run_with_input(&["login", "lab"], KEY);
     assert_eq!(ran.code, Some(0));
     assert!(ran.stdout.contains("only for http://lab.example:8000"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("LAB_KEY is set and wins"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("LAB_KEY is set and overrides"), "{}", ran.stderr);
     assert!(ran.stderr.contains("not encrypted"), "{}", ran.stderr);
     assert_eq!(states(&project), json!({"lab": "environment_wins"}));
     assert!(project.run(&["login", "--list"]).stdout.contains("not used: LAB_KEY is set"));
@@ -277,16 +277,16 @@ fn logging_out_forgets_one_key_and_no_other() {
     let ran = project.run(&["logout", "openai"]);
     assert_eq!(
         (ran.code, ran.stdout.as_str()),
-        (Some(0), "forgot the key of openai for https://api.openai.com\n")
+        (Some(0), "removed the key of openai for https://api.openai.com\n")
     );
     assert!(ran.stderr.contains("OPENAI_API_KEY is set, and its key is still used"));
     assert!(!fs::read_to_string(file(&project)).unwrap().contains("wxyz"));
     assert_eq!(states(&project), json!({"anthropic": "used"}));
     let ran = project.run(&["logout", "openai"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "no key is kept for openai\n"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "no key is stored for openai\n"));
     let ran = project.run(&["logout", "nobody"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("keys are kept for: anthropic"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("keys are stored for: anthropic"), "{}", ran.stderr);
     assert_eq!(project.run(&["logout", "anthropic"]).code, Some(0));
     assert!(!file(&project).exists());
 }

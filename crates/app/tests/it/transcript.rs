@@ -239,7 +239,7 @@ fn what_went_to_make_room_is_told_in_a_line() {
         + &event(12, r#"{"type":"compacted","kind":"dropped","turns_dropped":3,"freed_bytes":10}"#);
     write(&project, ID, &content);
     let shown = project.run(&["transcript", ID]).stdout;
-    let expected = "  1 old result cut down, 44 B freed\n  a summary is asked for\n  All of it.\n  \
+    let expected = "  1 old result cut down, 44 B freed\n  a summary is requested\n  All of it.\n  \
         0 ms · 7 tokens in · 0 out\n  the summary replaces 2 messages, 2.0 KB freed\n  \
         3 old turns dropped, 10 B freed\n";
     assert!(shown.contains(expected), "{shown}");

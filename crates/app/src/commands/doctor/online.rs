@@ -1,4 +1,4 @@
-//! Whether the chosen model answers: one request, for as little as can be asked.
+//! Whether the chosen model answers: one request with the smallest possible answer.
 
 use std::{
     sync::Arc,
@@ -24,22 +24,22 @@ use crate::{
     setup::{Setup, order_failure},
 };
 
-/// Longer than that nobody waits for a word.
+/// The maximum wait for an answer.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How a request went.
 enum Answered {
-    /// It was answered, so fast.
+    /// It was answered after this time.
     In(Duration),
-    /// It was refused, or something broke.
+    /// It was refused, or the connection failed.
     Failed(ModelFailure),
     /// Nothing came in time.
     Not,
-    /// It could not even be sent.
+    /// It could not be sent.
     Unsent(Failure),
 }
 
-/// What keeps an answer short: a field of the request, and so many tokens.
+/// A field of the request that limits the answer, and its value in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Limit {
     field: &'static str,
@@ -50,7 +50,7 @@ struct Limit {
 pub(super) fn check(setup: &Setup) -> Result<Check, Failure> {
     let parent = setup.parent_model();
     if parent.provider == "offline" {
-        return Ok(Check::ok("online", "nothing to try: `offline` needs no network"));
+        return Ok(Check::ok("online", "not tried: `offline` needs no network"));
     }
     let choice = ModelChoice::new(parent.model, parent.provider, ChosenBy::Parent);
     let api = setup.provider_in_force(&choice.provider).map(|provider| provider.wire_api);
@@ -122,13 +122,13 @@ fn ask(setup: &Setup, choice: &ModelChoice, limit: Limit) -> Result<Answered, Fa
     })
 }
 
-/// What keeps an answer as short as its provider gives it, and what else does if that is refused: servers
-/// of the Chat API know the one field or the other.
+/// The limit to send, and the one to send if the first is refused: servers of the Chat API accept one field or
+/// the other.
 fn limits(api: Option<WireApi>, choice: &ModelChoice) -> (Limit, Option<Limit>) {
     let old = Limit { field: "max_tokens", tokens: 1 };
     let new = Limit { field: "max_completion_tokens", tokens: 1 };
     match api {
-        // Less is refused.
+        // A smaller value is refused.
         Some(WireApi::Responses) | None => (Limit { field: "max_output_tokens", tokens: 16 }, None),
         Some(WireApi::Chat) if choice.provider == "openai" || takes_new_field(&choice.model) => {
             (new, Some(old))
@@ -139,7 +139,7 @@ fn limits(api: Option<WireApi>, choice: &ModelChoice) -> (Limit, Option<Limit>) 
     }
 }
 
-/// Models of OpenAI's that refuse `max_tokens`, wherever they are.
+/// Whether this is an OpenAI model that refuses `max_tokens`, on any provider.
 fn takes_new_field(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     ["gpt-5", "o1", "o3", "o4"].iter().any(|family| name.starts_with(family))

@@ -10,10 +10,10 @@ use crate::{
     print::hidden::{self, Answer},
 };
 
-/// More than any key.
+/// The maximum size of a key.
 const MOST: u64 = 64 * 1024;
 
-/// The key; none if the user thought better of it.
+/// The key; `None` if the user interrupted.
 pub(super) fn read(provider: &str, origin: &Origin) -> Result<Option<SecretString>, Failure> {
     let written = if io::stdin().is_terminal() {
         let asked = hidden::ask(&format!("Key of {provider} for {origin} (not shown): "));
@@ -36,8 +36,8 @@ pub(super) fn read(provider: &str, origin: &Origin) -> Result<Option<SecretStrin
     let key = written.expose_secret().trim();
     if key.is_empty() {
         return Err(Failure::usage("there is no key")
-            .hint(format!("attache login {provider} asks for it on a terminal"))
-            .hint(format!("attache login {provider} < FILE reads it")));
+            .hint(format!("`attache login {provider}` prompts for it on a terminal"))
+            .hint(format!("`attache login {provider} < FILE` reads it from a file")));
     }
     Ok(Some(SecretString::from(key)))
 }

@@ -1,7 +1,7 @@
 //! Reads settings files: the user's two, and those of a project.
 //!
-//! A file that is not there is no layer. One that is there and cannot be read, is no regular file, is
-//! too large or is broken is an error; nothing else that may stand in its place is ever opened, since
+//! A missing file is not an error. A file that cannot be read, is not a regular file, is too large or cannot
+//! be parsed is an error; nothing else that may stand in its place is ever opened, since
 //! opening a pipe would wait for ever.
 
 use std::{
@@ -18,7 +18,7 @@ use crate::settings::{
 /// The largest settings file.
 pub(crate) const LIMIT: u64 = 1024 * 1024;
 
-/// The keys taken from Codex's own settings; the rest is Codex's business.
+/// The keys taken from Codex's settings file; all others are ignored.
 const SHARED_WITH_CODEX: [&str; 7] =
     ["model", "model_provider", "model_providers", "mcp_servers", "subagents", "tools", "profiles"];
 
@@ -132,6 +132,6 @@ fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> SettingsError {
     SettingsError::Syntax {
         place: Lines::new(path, &readable).place(readable.len()),
         format: "UTF-8",
-        message: "this byte begins no character".into(),
+        message: "invalid byte".into(),
     }
 }

@@ -1,7 +1,7 @@
 //! The environment as a layer.
 //!
 //! Every setting with a fixed name has a variable: `ATTACHE_`, the key in capitals, `__` for each
-//! dot. An empty variable is as good as none. What looks like such a variable and is none gives a
+//! dot. An empty variable counts as unset. A variable with our prefix that is not a setting gives a
 //! notice, so that a slip is seen.
 
 use attache_kernel::id::nearest;

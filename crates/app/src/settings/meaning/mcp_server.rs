@@ -27,23 +27,23 @@ pub(crate) struct McpServerSettings {
     pub(crate) env_http_headers: BTreeMap<String, String>,
     /// Whether it is used.
     pub(crate) enabled: bool,
-    /// The only tools that are used; none is all.
+    /// The only tools that are used; `None` is all.
     pub(crate) enabled_tools: Option<Vec<String>>,
     /// Tools that are not used.
     pub(crate) disabled_tools: Vec<String>,
     /// How long it may take to start.
     pub(crate) startup_timeout_sec: Option<f64>,
-    /// How long one of its tools may run; `tool_timeout_seconds` where none is given.
+    /// How long one of its tools may run; `tool_timeout_seconds` if `None`.
     pub(crate) tool_timeout_sec: Option<f64>,
     /// What else was written of it.
     pub(crate) extra: Extra,
 }
 
-/// Keys that mean nothing here, kept for whoever knows them.
+/// Unknown keys, kept as written.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Extra(pub(crate) BTreeMap<String, serde_json::Value>);
 
-/// Shows the keys only: nobody knows which of the values are secrets.
+/// Shows the keys only: any value may be a secret.
 impl fmt::Debug for Extra {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_set().entries(self.0.keys()).finish()

@@ -27,7 +27,7 @@ pub(crate) struct ProviderSettings {
     pub(crate) request_max_retries: Option<u32>,
     /// How often a stream that broke is tried again.
     pub(crate) stream_max_retries: Option<u32>,
-    /// How long a stream may be silent; `stall_seconds` where none is given.
+    /// How long a stream may be silent; `stall_seconds` if `None`.
     pub(crate) stream_idle_timeout_ms: Option<u32>,
     /// Whether its key may be sent unencrypted to another machine.
     pub(crate) allow_http: Option<bool>,

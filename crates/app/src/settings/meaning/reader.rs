@@ -11,7 +11,7 @@ use crate::settings::{
 
 /// A table, and the way to it.
 pub(super) struct Reader<'a> {
-    /// None for a section nobody wrote.
+    /// `None` for a section that is not written.
     table: Option<&'a Table>,
     at: KeyPath,
 }
@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
         self.node(name).map(|node| meaning(node, &self.at.child(name))).transpose()
     }
 
-    /// A value the built-in layer gives if nobody does.
+    /// A value that the built-in layer always has.
     pub(super) fn required<T: Meaning>(&self, name: &str) -> Result<T, SettingsError> {
         self.optional(name)?
             .ok_or_else(|| SettingsError::Unset { key: self.at.child(name).to_string() })

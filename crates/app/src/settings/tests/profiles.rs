@@ -82,7 +82,7 @@ fn an_unknown_profile_is_an_error_that_lists_the_known_ones() {
         world.error(),
         (
             "home/.attache/config.toml:2:11: there is no profile `x`".into(),
-            "no profile is described; write [profiles.NAME]".into()
+            "no profile is defined; write [profiles.NAME]".into()
         )
     );
 }
