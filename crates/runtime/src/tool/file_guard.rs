@@ -108,7 +108,7 @@ impl Readable {
         self.refusal(place, relative).is_none()
     }
 
-    fn refusal(&self, place: &Location, relative: &Path) -> Option<Refusal> {
+    fn refusal(&self, place: &Location, relative: &Path) -> Option<Box<Refusal>> {
         let rights = self.rights.as_ref()?;
         rights.check_file(&self.tool, &place.real_path(relative)).err()
     }

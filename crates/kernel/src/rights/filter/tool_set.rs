@@ -99,19 +99,19 @@ impl ToolSet {
     }
 
     /// Whether a call with these arguments is within the rights. To be asked before every call.
-    pub fn check(&self, tool: &ToolName, arguments: &Value) -> Result<(), Refusal> {
+    pub fn check(&self, tool: &ToolName, arguments: &Value) -> Result<(), Box<Refusal>> {
         if is_complete_task(tool) {
             return Ok(());
         }
         let Some(constraints) = self.grants.get(tool) else {
-            return Err(Refusal::NotGranted { tool: tool.clone() });
+            return Err(Box::new(Refusal::NotGranted { tool: tool.clone() }));
         };
         if constraints.is_empty() {
             return Ok(());
         }
         let call = Call::new(tool, arguments);
         let refusal = constraints.iter().find_map(|constraint| constraint.refuses(&call));
-        refusal.map_or(Ok(()), Err)
+        refusal.map_or(Ok(()), |refusal| Err(Box::new(refusal)))
     }
 
     /// The tools that both sets have, each with the restrictions of both: a call passes only if both
@@ -134,12 +134,12 @@ impl ToolSet {
     ///
     /// [`check`](Self::check) judges the path a call names; which files that comes to, through links
     /// and below a directory, only the tool sees.
-    pub fn check_file(&self, tool: &ToolName, path: &RealPath) -> Result<(), Refusal> {
+    pub fn check_file(&self, tool: &ToolName, path: &RealPath) -> Result<(), Box<Refusal>> {
         let Some(constraints) = self.grants.get(tool) else {
-            return Err(Refusal::NotGranted { tool: tool.clone() });
+            return Err(Box::new(Refusal::NotGranted { tool: tool.clone() }));
         };
         let refusal = constraints.iter().find_map(|constraint| constraint.refuses_file(tool, path));
-        refusal.map_or(Ok(()), Err)
+        refusal.map_or(Ok(()), |refusal| Err(Box::new(refusal)))
     }
 }
 

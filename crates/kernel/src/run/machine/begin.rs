@@ -60,14 +60,10 @@ impl Run {
     /// Judges one call and lets it begin, answers it with the refusal, or asks about it. A call that
     /// has begun, is being asked about or was answered makes no event.
     pub fn begin_call(&mut self, id: &ToolCallId, now: Duration) -> Vec<Event> {
-        let waits = |call: &&OpenCall| call.started_ms.is_none() && !call.is_asked();
-        if self.executable(id).filter(waits).is_none() {
-            return Vec::new();
-        }
-        match self.judged(id, now) {
-            Some(event) => self.happened(event, now),
-            None => Vec::new(),
-        }
+        let waits = |call: &OpenCall| call.started_ms.is_none() && !call.is_asked();
+        let event =
+            if self.executable(id).is_some_and(waits) { self.judged(id, now) } else { None };
+        event.map_or_else(Vec::new, |event| self.happened(event, now))
     }
 
     /// Somebody answered a question. An approved call is judged once more when it begins; a refused one

@@ -109,9 +109,10 @@ impl Run {
             _ if self.state.tree_budget_spent => TREE_SPENT.to_owned(),
             Some(Exceeded::Tokens { cap, expected }) if Some(cap) == limits.max_tokens => {
                 let spent = self.state.tokens_spent();
-                let more = match spent.saturating_add(expected) > cap {
-                    true => format!(", and another turn needs about {expected}"),
-                    false => String::new(),
+                let more = if spent.saturating_add(expected) > cap {
+                    format!(", and another turn needs about {expected}")
+                } else {
+                    String::new()
                 };
                 let guessed = match self.state.uncounted_tokens {
                     0 => "",

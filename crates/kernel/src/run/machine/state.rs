@@ -206,25 +206,9 @@ impl State {
             }
             Event::TurnStarted { grace, .. } => self.start_turn(*grace),
             Event::Replied { message, dispositions, stop, usage, cost_usd } => {
-                self.cost.add(*cost_usd);
-                self.last_answer = self.last_answer.after(usage, *cost_usd);
-                let fill = self.count(usage, message);
-                if let Some(summary) = &mut self.summary {
-                    summary.text = Some(text_of(parts_of(message)));
-                    self.phase = Phase::SummaryOver;
-                } else {
-                    self.fill = fill;
-                    self.take_in_reply(message, dispositions);
-                    self.last_text_is = match stop {
-                        StopReason::Length | StopReason::ContentFilter => Wholeness::Cut,
-                        StopReason::EndTurn | StopReason::ToolUse | StopReason::Other => {
-                            Wholeness::Whole
-                        }
-                    };
-                    // The same words would be stopped again.
-                    if *stop == StopReason::ContentFilter && dispositions.is_empty() {
-                        self.stop = Some(Stop::Failed { message: FILTERED.to_owned() });
-                    }
+                self.take_in_answer(message, usage, *cost_usd);
+                if self.summary.is_none() {
+                    self.take_in_turn(message, dispositions, *stop);
                 }
             }
             Event::ReplyCutOff { text } => {
@@ -248,14 +232,9 @@ impl State {
             Event::ToolStarted { call_id, .. } => self.start_call(call_id, at_ms),
             Event::ToolReturned { result, .. } => self.answer_call(result, at_ms),
             Event::ApprovalRequested { request_id, call_id, reason, preview, .. } => {
-                self.questions = self.questions.saturating_add(1);
                 self.clock.wait_for(call_id.clone(), at_ms);
-                let asked = Approval::Asked {
-                    request_id: request_id.clone(),
-                    reason: reason.clone(),
-                    preview: preview.clone(),
-                };
-                self.calls.set_approval(call_id, asked);
+                let (request_id, reason) = (request_id.clone(), reason.clone());
+                self.ask(call_id, Approval::Asked { request_id, reason, preview: preview.clone() });
             }
             Event::ApprovalResolved { call_id, decision, reason, .. } => {
                 self.clock.stop_waiting_for(call_id, at_ms);
@@ -384,6 +363,42 @@ impl State {
             }
             tokens => Fill::measured(tokens),
         }
+    }
+
+    /// Counts an answer. That to a request for a summary is kept aside.
+    fn take_in_answer(&mut self, message: &Arc<Message>, usage: &Usage, cost_usd: Option<f64>) {
+        self.cost.add(cost_usd);
+        self.last_answer = self.last_answer.after(usage, cost_usd);
+        let fill = self.count(usage, message);
+        match &mut self.summary {
+            Some(summary) => {
+                summary.text = Some(text_of(parts_of(message)));
+                self.phase = Phase::SummaryOver;
+            }
+            None => self.fill = fill,
+        }
+    }
+
+    fn take_in_turn(
+        &mut self,
+        message: &Arc<Message>,
+        dispositions: &[Disposition],
+        stop: StopReason,
+    ) {
+        self.take_in_reply(message, dispositions);
+        self.last_text_is = match stop {
+            StopReason::Length | StopReason::ContentFilter => Wholeness::Cut,
+            StopReason::EndTurn | StopReason::ToolUse | StopReason::Other => Wholeness::Whole,
+        };
+        // The same words would be stopped again.
+        if stop == StopReason::ContentFilter && dispositions.is_empty() {
+            self.stop = Some(Stop::Failed { message: FILTERED.to_owned() });
+        }
+    }
+
+    fn ask(&mut self, id: &ToolCallId, asked: Approval) {
+        self.questions = self.questions.saturating_add(1);
+        self.calls.set_approval(id, asked);
     }
 
     fn take_in_reply(&mut self, message: &Arc<Message>, dispositions: &[Disposition]) {

@@ -265,7 +265,7 @@ impl Play {
             match self.script.run.next_step() {
                 Step::CallModel(_) => self.act(Act::Reply(answer.clone())),
                 Step::Ask(_) | Step::BeginCalls | Step::CallTools(_) => {
-                    self.let_calls_return(false)
+                    self.let_calls_return(false);
                 }
                 Step::Finished(_) => return,
                 step @ (Step::Start | Step::TakeOver) => panic!("{step:?}"),
