@@ -34,12 +34,12 @@ use attache_runtime::{
     artifacts::Artifacts,
     events::{EventLog, Events},
     executor::{Execution, Patience, drive},
-    model::{Chunk, Model},
+    model::{Chunk, Chunks, Model, ModelCall, ModelFuture},
     store::{JournalWriter, StoreError, StoreFuture},
     tasks::Links,
     tool::{
         AnswerForm, Concurrency, FileGuard, Repeatability, Tool, ToolContext, ToolFuture,
-        ToolOutput, ToolSpec,
+        ToolOutput, ToolSpec, catalogue::builtin_tools,
     },
     workspace::Workspace,
 };
@@ -469,6 +469,49 @@ async fn images_of_a_tool_reach_the_conversation() {
         _ => None,
     });
     assert_eq!(journalled, Some(vec![image]));
+}
+
+/// A model that is a program: it wants answers as values.
+#[derive(Debug)]
+struct Program(ScriptedModel);
+
+impl Model for Program {
+    fn call<'a>(&'a self, call: ModelCall<'a>, chunks: Chunks<'a>) -> ModelFuture<'a> {
+        self.0.call(call, chunks)
+    }
+
+    fn wants_structured_results(&self) -> bool {
+        true
+    }
+}
+
+/// Nothing is written twice for a language model: only a program gets answers as values.
+#[tokio::test]
+async fn only_a_program_gets_answers_as_values() {
+    for is_program in [false, true] {
+        let is_list_dir = |tool: &Arc<dyn Tool>| tool.spec().name == BuiltinTool::ListDir.into();
+        let world = World::new().with(builtin_tools().into_iter().find(is_list_dir).unwrap());
+        std::fs::write(world.folder.path().join("a.txt"), "x").unwrap();
+        let script = ScriptedModel::new([calls("list_dir", &json!({})), completes("seen")]);
+        let model: Arc<dyn Model> =
+            if is_program { Arc::new(Program(script)) } else { Arc::new(script) };
+        let (_, outcome) = world.run(model).await.unwrap();
+        assert_eq!(outcome.ending.status, Status::Goal);
+        let entries = world.entries();
+        let (text, data) = entries.iter().find_map(returned).unwrap();
+        assert_eq!(text, "a.txt  1 B");
+        let values = json!({"files": [{"path": "a.txt"}]});
+        assert_eq!(data, is_program.then_some(values));
+    }
+}
+
+fn returned(entry: &Entry) -> Option<(String, Option<Value>)> {
+    match &entry.event {
+        Event::ToolReturned { result, .. } => {
+            Some((result.text.clone(), result.data.as_deref().cloned()))
+        }
+        _ => None,
+    }
 }
 
 #[tokio::test(start_paused = true)]

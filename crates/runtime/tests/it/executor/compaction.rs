@@ -9,7 +9,6 @@ use attache_kernel::{
         message::{AssistantPart, Message, ToolResult, UserPart},
     },
 };
-use attache_runtime::model::{Chunks, ModelCall, ModelFuture};
 use attache_testkit::scripted_model::{Turn, fails};
 
 use super::*;
