@@ -24,8 +24,8 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// How many changes may wait for a stream.
-const ROOM: usize = 1024;
+/// How many kilobytes may wait for a stream; a short line counts as one.
+const ROOM: u32 = 4096;
 /// How often a live line is drawn again.
 const TICK: Duration = Duration::from_millis(120);
 /// How long the end waits for live lines to be taken away, and standard error for its reader.
@@ -35,11 +35,28 @@ const USUAL_COLUMNS: usize = 80;
 
 /// What a thread is asked to do.
 enum Order {
-    Change(Change),
+    Change(Change, Room),
     /// Bytes as they are.
-    Bytes(String),
+    Bytes(String, Room),
     /// To tell when everything before is written.
     Flush(oneshot::Sender<()>),
+}
+
+/// The room that an order takes until it is written.
+#[derive(Debug, Clone, Copy)]
+struct Room(u32);
+
+impl Room {
+    fn of_text(text: &str) -> Self {
+        Self(u32::try_from(text.len() / 1024).unwrap_or(ROOM).saturating_add(1).min(ROOM))
+    }
+
+    fn of_change(change: &Change) -> Self {
+        match change {
+            Change::Line(text) | Change::Text { piece: text, .. } => Self::of_text(text),
+            Change::TextEnd { .. } | Change::Doing { .. } | Change::Done { .. } => Self(1),
+        }
+    }
 }
 
 /// Both streams, for as long as a run lasts.
@@ -114,7 +131,7 @@ impl Outlet {
     fn start(stream: Stream) -> io::Result<Self> {
         let (orders, given) = mpsc::channel();
         let (end, ended) = mpsc::channel();
-        let room = Arc::new(Semaphore::new(ROOM));
+        let room = Arc::new(Semaphore::new(ROOM as usize));
         let failed = Arc::new(Mutex::new(None));
         let live = stream == Stream::Err && stream.is_terminal();
         let worker = Worker {
@@ -141,25 +158,33 @@ impl Outlet {
 
     /// Hands a change over, if there is room.
     fn offer(&self, change: Change) {
-        let Ok(permit) = self.room.try_acquire() else {
-            self.skipped.fetch_add(1, Ordering::Relaxed);
-            return;
-        };
-        permit.forget();
-        let skipped = self.skipped.swap(0, Ordering::Relaxed);
+        let skipped = self.skipped.load(Ordering::Relaxed);
         if skipped > 0 {
             let told = format!("({skipped} lines were dropped: standard error was not read)");
-            self.send(Order::Change(Change::Line(told)));
-            self.room.try_acquire().map(tokio::sync::SemaphorePermit::forget).unwrap_or_default();
+            if self.fits(Change::Line(told)) {
+                self.skipped.fetch_sub(skipped, Ordering::Relaxed);
+            }
         }
-        self.send(Order::Change(change));
+        if !self.fits(change) {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there was room for the change.
+    fn fits(&self, change: Change) -> bool {
+        let room = Room::of_change(&change);
+        let Ok(permit) = self.room.try_acquire_many(room.0) else { return false };
+        permit.forget();
+        self.send(Order::Change(change, room));
+        true
     }
 
     /// Hands bytes over, as soon as there is room.
     async fn deliver(&self, text: String) -> Reader {
-        if let Ok(permit) = self.room.acquire().await {
+        let room = Room::of_text(&text);
+        if let Ok(permit) = self.room.acquire_many(room.0).await {
             permit.forget();
-            self.send(Order::Bytes(text));
+            self.send(Order::Bytes(text, room));
         }
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         if failed.is_some() { Reader::Gone } else { Reader::There }
@@ -207,8 +232,8 @@ impl Worker {
             };
             match order {
                 Ok(Order::Flush(done)) => done.send(()).unwrap_or_default(),
-                Ok(Order::Bytes(text)) => self.write(&text),
-                Ok(Order::Change(change)) => self.change(change),
+                Ok(Order::Bytes(text, room)) => self.write(&text, room),
+                Ok(Order::Change(change, room)) => self.change(change, room),
                 Err(RecvTimeoutError::Timeout) => self.draw(LiveScreen::tick),
                 Err(RecvTimeoutError::Disconnected) => {
                     self.draw(LiveScreen::clear);
@@ -218,17 +243,17 @@ impl Worker {
         }
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: Change, room: Room) {
         match (&mut self.screen, change) {
             (Some(screen), change) => {
                 let written = screen.take(change, moment(self.stream));
-                self.write(&written);
+                self.write(&written, room);
             }
             (None, Change::Line(line)) => {
                 let line = self.stream.shown(&format!("{line}\n"));
-                self.write(&line);
+                self.write(&line, room);
             }
-            (None, _) => self.room.add_permits(1),
+            (None, _) => self.room.add_permits(room.0 as usize),
         }
     }
 
@@ -239,12 +264,12 @@ impl Worker {
     }
 
     /// Writes what there was room for, and makes the room free again.
-    fn write(&self, text: &str) {
+    fn write(&self, text: &str, room: Room) {
         let gone = self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         if !gone {
             self.keep(self.stream.write(text.as_bytes()));
         }
-        self.room.add_permits(1);
+        self.room.add_permits(room.0 as usize);
     }
 
     fn keep(&self, written: io::Result<()>) {
