@@ -72,10 +72,10 @@ pub(crate) fn run(args: &ConfigArgs, setup: &Setup) -> Result<Exit, Failure> {
             print::json(&entries)?;
         }
         OutputFormat::Text => {
-            let rows = entries.iter().map(row).collect();
+            let rows: Vec<_> = entries.iter().map(row).collect();
             let headings = ["KEY", "VALUE", "ORIGIN"];
             let overflow = Overflow::Wrap { whole: &[0] };
-            print::out(&format!("{}\n", table::render(&headings, rows, overflow)))?;
+            print::out(&format!("{}\n", table::render(&headings, &rows, overflow)))?;
         }
     }
     Ok(Exit::Success)

@@ -137,12 +137,12 @@ fn print(inventory: &Inventory, setup: &Setup) -> Result<(), Failure> {
     if setup.format == OutputFormat::Json {
         return print::json(inventory);
     }
-    let rows = inventory.records.iter().map(row).collect();
+    let rows: Vec<_> = inventory.records.iter().map(row).collect();
     let headings = ["NAME", "SCOPE", "MODEL", "TOOLS", "STATE", "DESCRIPTION"];
     if !inventory.records.is_empty() {
         // On a narrow terminal names and states stay whole, and descriptions wrap.
         let order = [(3, 0), (1, 0), (5, 24), (2, 0), (4, 10), (0, 16)];
-        let table = table::render(&headings, rows, Overflow::Cut { order: &order });
+        let table = table::render(&headings, &rows, Overflow::Cut { order: &order });
         print::out(&format!("{table}\n"))?;
     }
     for event in &inventory.discovery_events {

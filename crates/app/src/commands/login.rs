@@ -153,10 +153,10 @@ fn list(credentials: &Credentials, setup: &Setup) -> Result<(), Failure> {
             "no key is stored; `attache login PROVIDER` stores one for: {known}\n"
         ));
     }
-    let rows = kept.iter().map(|kept| kept.row(setup)).collect();
+    let rows: Vec<_> = kept.iter().map(|kept| kept.row(setup)).collect();
     let headings = ["PROVIDER", "KEY", "STATE", "ONLY FOR", "KEPT IN"];
     let overflow = Overflow::Wrap { whole: &[0, 1] };
-    print::out(&format!("{}\n", table::render(&headings, rows, overflow)))
+    print::out(&format!("{}\n", table::render(&headings, &rows, overflow)))
 }
 
 impl<'a> Entry<'a> {

@@ -233,7 +233,7 @@ fn print(report: &Report<'_>) -> Result<(), Failure> {
     });
     let headings = ["PROVIDER", "API", "KEY", "ADDRESS"];
     let overflow = Overflow::Cut { order: &[(3, 20), (2, 12)] };
-    print::out(&format!("{}\n\n", table::render(&headings, rows.collect(), overflow)))?;
+    print::out(&format!("{}\n\n", table::render(&headings, &rows.collect::<Vec<_>>(), overflow)))?;
     if !report.aliases.is_empty() {
         let rows = report.aliases.iter().map(|row| {
             let from = if row.builtin { "built in" } else { "settings" };
@@ -241,7 +241,7 @@ fn print(report: &Report<'_>) -> Result<(), Failure> {
             vec![alias, Field::new(&row.model), Field::new(from)]
         });
         let overflow = Overflow::Cut { order: &[(1, 16)] };
-        let table = table::render(&["ALIAS", "MODEL", "FROM"], rows.collect(), overflow);
+        let table = table::render(&["ALIAS", "MODEL", "FROM"], &rows.collect::<Vec<_>>(), overflow);
         print::out(&format!("{table}\n\n"))?;
     }
     if !report.models.is_empty() {
@@ -260,7 +260,10 @@ fn print(report: &Report<'_>) -> Result<(), Failure> {
         });
         let headings = ["MODEL", "PROVIDER", "WINDOW", "OUTPUT", "$ IN", "$ CACHED", "$ OUT"];
         let overflow = Overflow::Cut { order: &[(0, 16)] };
-        print::out(&format!("{}\n", table::render(&headings, rows.collect(), overflow)))?;
+        print::out(&format!(
+            "{}\n",
+            table::render(&headings, &rows.collect::<Vec<_>>(), overflow)
+        ))?;
         let note = format!("Prices per million tokens as of {}.", report.prices_as_of);
         print::out(&format!("{}\n", paint(Tone::Faint, &note)))?;
     }

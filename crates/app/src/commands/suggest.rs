@@ -50,10 +50,11 @@ pub(crate) fn run(args: &SuggestArgs, setup: &Setup) -> Result<Exit, Failure> {
             print::aside("no agent fits; `attache list` shows all of them");
         }
         OutputFormat::Text => {
-            let rows = suggestions.iter().map(|suggestion| row(suggestion, &active)).collect();
+            let rows: Vec<_> =
+                suggestions.iter().map(|suggestion| row(suggestion, &active)).collect();
             let headings = ["NAME", "SCORE", "MATCHED", "DESCRIPTION"];
             let order = [(3, 16), (2, 10), (0, 16)];
-            let table = table::render(&headings, rows, Overflow::Cut { order: &order });
+            let table = table::render(&headings, &rows, Overflow::Cut { order: &order });
             print::out(&format!("{table}\n"))?;
         }
     }

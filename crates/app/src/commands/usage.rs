@@ -167,7 +167,7 @@ fn table(by: &[By], rows: &[Row], total: &Row) -> String {
     fields.push(sum);
     let names = by.iter().enumerate().filter(|(_, by)| **by != By::Day);
     let order: Vec<(usize, usize)> = names.map(|(column, _)| (column, 10)).rev().collect();
-    table::render(&headings, fields, Overflow::Cut { order: &order })
+    table::render(&headings, &fields, Overflow::Cut { order: &order })
 }
 
 fn line(by: &[By], row: &Row) -> Vec<Field> {

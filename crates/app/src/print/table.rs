@@ -66,10 +66,10 @@ impl Field {
 }
 
 /// A table with those headings, for standard output.
-pub(crate) fn render(headings: &[&str], rows: Vec<Vec<Field>>, overflow: Overflow<'_>) -> String {
+pub(crate) fn render(headings: &[&str], rows: &[Vec<Field>], overflow: Overflow<'_>) -> String {
     let terminal = Stream::Out.is_terminal();
     let columns = terminal.then(|| Stream::Out.width()).flatten();
-    laid_out(headings, &rows, overflow, columns)
+    laid_out(headings, rows, overflow, columns)
 }
 
 /// A table for a terminal of this width; `None` is a pipe.
