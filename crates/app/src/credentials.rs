@@ -44,7 +44,7 @@ pub(crate) fn origin(setup: &Setup, provider: &str) -> Result<Origin, Failure> {
         // The address may hold a password, and is not repeated.
         Failure::usage(format!("the base_url of `{provider}` names nobody a key could be sent to"))
             .because(&problem)
-            .hint(format!("mend model_providers.{provider}.base_url: https://HOST/…"))
+            .hint(format!("fix model_providers.{provider}.base_url: https://HOST/…"))
     })
 }
 

@@ -50,6 +50,16 @@ impl Approver for DenyAll {
     }
 }
 
+/// Approves every question.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ApproveAll;
+
+impl Approver for ApproveAll {
+    fn ask(&self, _question: Question, _cancel: CancellationToken) -> ApprovalFuture<'_> {
+        Box::pin(std::future::ready(ApprovalAnswer::Once))
+    }
+}
+
 /// Who is asked, and what was approved for the session. Clones share both.
 #[derive(Debug, Clone)]
 pub struct Approvals {

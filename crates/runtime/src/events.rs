@@ -1,7 +1,7 @@
 //! The events of one run for its readers: from any number on, first from the journal, then live.
 //!
 //! Invariants: an event is in the journal before any reader sees it; a reader sees events in order and
-//! once; a reader that does not keep up holds at most [`MOST_WAITING`] events and is then caught up
+//! once; a reader that does not keep up holds at most 1,024 events and is then caught up
 //! from the journal. Pieces of a message that is still arriving are not in the journal, so such a
 //! reader misses them and gets the whole message.
 

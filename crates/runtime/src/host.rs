@@ -136,7 +136,7 @@ impl Host {
         let subject = std::mem::replace(&mut order.subject, Subject::Named(String::new()));
         let mut prepared = match subject {
             Subject::Named(name) => self.fresh(self.agent(&name)?, order),
-            Subject::Found(agent) => self.fresh(agent, order),
+            Subject::Found(agent) => self.fresh(*agent, order),
             Subject::Earlier(earlier) => self.resumed(earlier, order),
         }?;
         prepared.start.budget = budget;
@@ -273,10 +273,9 @@ impl Host {
         {
             notices.push(Notice::GoesOnIn { folder: root.display().to_string() });
         }
-        let mut assignment = before
-            .resumed_as(new_run_id(), order.task)
-            .narrowed_to(&filtered.tools, RunLimits::from(&today));
+        let mut assignment = before.resumed_as(new_run_id(), order.task);
         assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
+        let mut assignment = assignment.narrowed_to(&filtered.tools, RunLimits::from(&today));
         assignment.model = connection.used;
         assignment.model_limits = connection.limits;
         assignment.limits = assignment.limits.with(order.limits);

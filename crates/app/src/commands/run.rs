@@ -4,10 +4,13 @@ mod interrupts;
 mod order;
 mod task;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use attache_kernel::run::outcome::{RunResult, Status};
-use attache_runtime::{approvals::Approver, tasks::StartError};
+use attache_runtime::{
+    approvals::{ApproveAll, Approver},
+    tasks::StartError,
+};
 use clap::{ArgMatches, Args, ValueEnum};
 use tokio_util::sync::CancellationToken;
 
@@ -96,8 +99,19 @@ impl RunArgs {
     }
 
     /// Who is asked whether a call may begin; none refuses.
-    fn approver(&self) -> Option<Box<dyn Approver>> {
-        None
+    fn approver(&self) -> Result<Option<Arc<dyn Approver>>, Failure> {
+        match self.approve {
+            None | Some(Approve::Deny) => Ok(None),
+            Some(Approve::All) => Ok(Some(Arc::new(ApproveAll))),
+            Some(Approve::Ask) if !print::is_interactive() => {
+                Err(Failure::usage("nobody can be asked off a terminal")
+                    .hint("use --approve deny or all"))
+            }
+            Some(Approve::Ask | Approve::Sandbox) => {
+                Err(Failure::usage("--approve ask and sandbox have no effect yet: no tool asks")
+                    .hint("use --approve deny or all"))
+            }
+        }
     }
 }
 
@@ -143,10 +157,6 @@ pub(crate) fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
 }
 
 async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
-    if args.approve == Some(Approve::Ask) && !print::is_interactive() {
-        return Err(Failure::usage("nobody can be asked off a terminal")
-            .hint("use --approve deny, sandbox or all"));
-    }
     let store = transcripts::store(setup);
     let runtime = setup.runtime(store.clone())?;
     let order = order::order(args, setup, &runtime, &store).await?;

@@ -20,13 +20,12 @@ pub(super) fn described(
     let variable = |name: &str| environment.get(name).map(str::to_owned);
     let mut providers = builtin::described(&variable);
     for (id, written) in settings.iter().filter(|(id, _)| *id != "offline") {
-        match providers.iter_mut().find(|known| known.id == *id) {
-            Some(known) => change(known, written, environment),
-            None => {
-                let mut own = ProviderDescription { id: id.clone(), ..Default::default() };
-                change(&mut own, written, environment);
-                providers.push(own);
-            }
+        if let Some(known) = providers.iter_mut().find(|known| known.id == *id) {
+            change(known, written, environment);
+        } else {
+            let mut own = ProviderDescription { id: id.clone(), ..Default::default() };
+            change(&mut own, written, environment);
+            providers.push(own);
         }
     }
     providers

@@ -62,16 +62,33 @@ fn keys_and_settings_decide_what_is_inherited() {
 fn an_agents_model_goes_to_its_own_provider() {
     for (keys, header, settings, provider, model) in [
         (&[ANTHROPIC][..], "model: gpt-9", &[][..], "openai", "gpt-9"),
-        (&[OPENAI], "model: sonnet", &[], "anthropic", "claude-sonnet-5"),
+        (
+            &[OPENAI, ANTHROPIC],
+            "model: sonnet",
+            &["model_provider=openai"],
+            "anthropic",
+            "claude-sonnet-5",
+        ),
         (&[OPENAI], "model: sonnet", &["model_aliases.sonnet=gpt-9"], "openai", "gpt-9"),
         (&[OPENAI], "model: fast", &[], "openai", "gpt-5.6-luna"),
         (&[OPENAI], "model: claude-x", &["model_provider=mine"], "mine", "claude-x"),
-        (&[], "model: sonnet", &["model_provider=ollama"], "ollama", "sonnet"),
         (&[], "model: sonnet", &[], "offline", "sonnet"),
         (&[ANTHROPIC], "model_config: {provider: mine, model: gpt-9}", &[], "mine", "gpt-9"),
     ] {
         let expected = json!({"model": model, "provider": provider, "chosen_by": "definition"});
         assert_eq!(effective(keys, header, settings), expected, "{keys:?} {header} {settings:?}");
+    }
+}
+
+#[test]
+fn a_short_name_whose_maker_is_not_set_up_falls_through() {
+    for (keys, settings, provider, model, by) in [
+        (&[OPENAI][..], &[][..], "openai", "gpt-5.6-terra", "parent"),
+        (&[OPENAI], &["subagents.default_model=gpt-5.4-mini"], "openai", "gpt-5.4-mini", "default"),
+        (&[], &["model_provider=ollama", "model=llama"], "ollama", "llama", "parent"),
+    ] {
+        let expected = json!({"model": model, "provider": provider, "chosen_by": by});
+        assert_eq!(effective(keys, "model: sonnet", settings), expected, "{keys:?} {settings:?}");
     }
 }
 

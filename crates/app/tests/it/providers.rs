@@ -71,7 +71,7 @@ fn an_agent_runs_from_task_to_result_on_every_api() {
         assert_eq!(result["result"], "It is in src/main.py.");
         assert_eq!(
             result["model"],
-            json!({"id": "lab-1", "provider": "lab", "chosen_by": "parent"})
+            json!({"id": "lab-1", "provider": "lab", "chosen_by": "parent", "asked": "inherit"})
         );
         assert_eq!(result["usage"]["input_tokens"], 200);
         assert_eq!((&result["total_tokens"], &result["turns_used"]), (&json!(220), &json!(2)));

@@ -83,14 +83,15 @@ fn the_result_is_one_object_with_every_field() {
             "transcript",
             "artifacts",
             "tree",
-            "resumed_from"
+            "resumed_from",
+            "changes"
         ]
     );
     assert_eq!(result["agent_type"], "Explore");
     assert_eq!((&result["status"], &result["partial"]), (&json!("goal"), &json!(false)));
     assert_eq!(
         result["model"],
-        json!({"id": "offline", "provider": "offline", "chosen_by": "parent"})
+        json!({"id": "offline", "provider": "offline", "chosen_by": "parent", "asked": "inherit"})
     );
     assert_eq!(result["tree"]["agents"], 1);
     assert!(result["total_tool_use_count"].as_u64().unwrap() > 0);
@@ -190,7 +191,9 @@ fn limits_of_one_run_do_not_cost_the_next_its_trust() {
     project.agent("worker", "description: d\ntools: Read, Grep, Bash");
     project.run(&["trust", "worker", "--yes"]);
     let caps = ["--max-turns", "7", "--timeout", "77", "-c", "subagents.max_tree_tokens=100000"];
-    project.run(&[&["run", "worker", "the tool filter", "-q"], &caps[..]].concat());
+    project.run(
+        &[&["run", "worker", "--model", "offline", "the tool filter", "-q"], &caps[..]].concat(),
+    );
     let resume = ["run", "--resume", "last", "more", "--output-format", "stream-json", "-q"];
     let withheld = |ran: &Ran| -> Value {
         let started = ran.stdout.lines().find(|line| line.contains("\"STARTED\"")).unwrap();
@@ -211,7 +214,7 @@ fn whoever_names_the_provider_has_chosen() {
     let result = object(&project.run(&["run", "Explore", "x", "--provider", "offline", "--json"]));
     assert_eq!(
         result["model"],
-        json!({"id": "offline", "provider": "offline", "chosen_by": "call"})
+        json!({"id": "offline", "provider": "offline", "chosen_by": "call", "asked": "inherit"})
     );
 }
 
@@ -276,7 +279,16 @@ fn a_resumed_run_has_only_what_its_header_and_today_both_allow() {
         let header: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
         header["run"].clone()
     };
-    let begun = project.run(&["run", "worker", "tool filter", "--max-turns", "7", "--json"]);
+    let begun = project.run(&[
+        "run",
+        "worker",
+        "--model",
+        "offline",
+        "tool filter",
+        "--max-turns",
+        "7",
+        "--json",
+    ]);
     let begun = header(&begun);
     assert_eq!(begun["rights"], json!({"grep_files": [], "read_file": []}));
     assert_eq!(begun["limits"]["max_turns"], 7);
@@ -347,11 +359,15 @@ fn a_base_directory_outside_of_the_workspace_needs_trust() {
     project.file("inside/notes.txt", "nothing here\n");
     std::os::unix::fs::symlink(&outside, project.root().join("link")).unwrap();
     project.agent("inner", "description: d\nbaseDir: inside\ntools: Read, Grep, Glob");
-    assert_eq!(project.run(&["run", "inner", "what is nothing?", "-q"]).code, Some(0));
+    assert_eq!(
+        project.run(&["run", "inner", "--model", "offline", "what is nothing?", "-q"]).code,
+        Some(0)
+    );
     for (index, base) in [outside.as_str(), "/", "..", "inside/../..", "link"].iter().enumerate() {
         let name = format!("outer-{index}");
         project.agent(&name, &format!("description: d\nbaseDir: {base}\ntools: Read, Grep, Glob"));
-        let ran = project.run(&["run", &name, "what is the password?", "--json"]);
+        let ran =
+            project.run(&["run", &name, "--model", "offline", "what is the password?", "--json"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{base}: {ran:?}");
         assert!(ran.stderr.contains("outside of the workspace"), "{}", ran.stderr);
     }
@@ -359,11 +375,20 @@ fn a_base_directory_outside_of_the_workspace_needs_trust() {
     assert!(shown.contains(&outside), "{shown}");
     // The settings or trust allow it.
     let roots = format!("workspace_roots=[\"{outside}\"]");
-    let ran = project.run(&["run", "outer-0", "what is the password?", "-q", "-c", &roots]);
+    let ran = project.run(&[
+        "run",
+        "outer-0",
+        "--model",
+        "offline",
+        "what is the password?",
+        "-q",
+        "-c",
+        &roots,
+    ]);
     assert!(ran.stdout.contains("notes.txt"), "{ran:?}");
     let ran = project.run(&["trust", "outer-0", "--yes"]);
     assert!(ran.stderr.contains(&outside) || ran.stdout.contains(&outside), "{ran:?}");
-    let ran = project.run(&["run", "outer-0", "what is the password?", "-q"]);
+    let ran = project.run(&["run", "outer-0", "--model", "offline", "what is the password?", "-q"]);
     assert!(ran.stdout.contains("notes.txt"), "{ran:?}");
     // What was trusted then need not be now.
     project.run(&["untrust", "outer-0"]);
@@ -389,14 +414,14 @@ fn a_pipe_in_an_agents_folder_holds_nothing_up() {
         &["validate"][..],
         &["validate", ".claude/agents/pipe.md"],
         &["show", "pipe"],
-        &["run", "pipe", "x"],
+        &["run", "pipe", "--model", "offline", "x"],
         &["trust", "--all", "--yes"],
         &["list"],
     ] {
         let ran = project.run(arguments);
         assert!(ran.code.is_some(), "{arguments:?}: {ran:?}");
     }
-    assert_eq!(project.run(&["run", "sound", "x", "-q"]).code, Some(0));
+    assert_eq!(project.run(&["run", "sound", "--model", "offline", "x", "-q"]).code, Some(0));
 }
 
 #[test]
@@ -410,6 +435,8 @@ fn inputs_are_typed_and_checked_before_anything_starts() {
     let ran = project.run(&[
         "run",
         "typed",
+        "--model",
+        "offline",
         "--input",
         "file=src/main.py",
         "--input",
@@ -427,10 +454,23 @@ fn inputs_are_typed_and_checked_before_anything_starts() {
         json!({"file": "src/main.py", "depth": 3, "only": ["a", "b"]})
     );
     for (arguments, part) in [
-        (&["run", "typed", "x"][..], "file"),
-        (&["run", "typed", "x", "--input", "file=a", "--input", "depth=deep"], "integer"),
-        (&["run", "typed", "x", "--input", "fiel=a"], "did you mean `file`?"),
-        (&["run", "typed", "x", "--input", "file"], "KEY=VALUE"),
+        (&["run", "typed", "--model", "offline", "x"][..], "file"),
+        (
+            &[
+                "run",
+                "typed",
+                "--model",
+                "offline",
+                "x",
+                "--input",
+                "file=a",
+                "--input",
+                "depth=deep",
+            ],
+            "integer",
+        ),
+        (&["run", "typed", "--model", "offline", "x", "--input", "fiel=a"], "did you mean `file`?"),
+        (&["run", "typed", "--model", "offline", "x", "--input", "file"], "KEY=VALUE"),
     ] {
         let ran = project.run(arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{arguments:?} {ran:?}");
@@ -489,13 +529,22 @@ fn a_model_outside_the_allowlist_is_refused_with_the_list() {
 fn withheld_tools_are_named_on_stderr_and_in_the_first_event() {
     let project = project();
     project.agent("worker", "description: d\ntools: Read, Bash");
-    let ran = project.run(&["run", "worker", "x"]);
+    let ran = project.run(&["run", "worker", "--model", "offline", "x"]);
     assert!(
         ran.stderr.contains("withheld: shell: untrusted agents may not use it"),
         "{}",
         ran.stderr
     );
-    let ran = project.run(&["run", "worker", "x", "--output-format", "stream-json", "-q"]);
+    let ran = project.run(&[
+        "run",
+        "worker",
+        "--model",
+        "offline",
+        "x",
+        "--output-format",
+        "stream-json",
+        "-q",
+    ]);
     let started: Value = serde_json::from_str(ran.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(started["data"]["withheld_tools"][0]["tool"], "shell");
 }

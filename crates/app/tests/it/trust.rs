@@ -140,7 +140,10 @@ fn trust_covers_where_the_base_directory_leads() {
     assert!(ran.stderr.contains(&format!("the folder {}", outside.display())), "{}", ran.stderr);
     let show = || project.json(&["show", "worker", "--json"]);
     assert_eq!(show()["trusted"], true);
-    assert_eq!(project.run(&["run", "worker", "numbers?", "-q"]).code, Some(0));
+    assert_eq!(
+        project.run(&["run", "worker", "--model", "offline", "numbers?", "-q"]).code,
+        Some(0)
+    );
     std::fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(&other, &link).unwrap();
     let record = show();
@@ -151,7 +154,7 @@ fn trust_covers_where_the_base_directory_leads() {
     for folder in [&outside, &other] {
         assert!(message.contains(folder.to_str().unwrap()), "{message}");
     }
-    let ran = project.run(&["run", "worker", "secrets?", "-q"]);
+    let ran = project.run(&["run", "worker", "--model", "offline", "secrets?", "-q"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
     // Inside the workspace every agent may work.
     std::fs::remove_file(&link).unwrap();

@@ -160,6 +160,7 @@ impl ModelLimits {
     /// How often a call that failed at that stage is tried again.
     pub(crate) fn retries_at(&self, stage: Stage) -> u32 {
         match stage {
+            Stage::RefusedHere => self.max_retries.min(1),
             Stage::Request => self.max_retries,
             Stage::Stream => self.max_stream_retries.unwrap_or(self.max_retries),
         }

@@ -216,6 +216,20 @@ pub struct RunResult {
     pub tree: Tree,
     /// The run it continued.
     pub resumed_from: Option<RunId>,
+    /// What its file tools wrote; none if they wrote nothing.
+    #[serde(default)]
+    pub changes: Option<Changes>,
+}
+
+/// What the file tools of a run wrote; in a worktree all of its changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    /// The files, relative to the workspace.
+    pub files: Vec<String>,
+    /// A patch of all changes that `git apply` takes.
+    pub patch: String,
+    /// The branch that holds them, where there is one.
+    pub branch: Option<String>,
 }
 
 /// A run and its descendants together.
@@ -280,6 +294,7 @@ impl Outcome {
             artifacts: self.artifacts,
             tree,
             resumed_from: of.resumed_from.cloned(),
+            changes: None,
         }
     }
 }

@@ -24,7 +24,6 @@ pub const FORMAT: u32 = 1;
 /// One line of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "all lines but the first are events")]
 pub enum Line {
     /// The first line.
     Header(Box<Header>),

@@ -79,7 +79,7 @@ fn it_finds_what_is_asked_for_in_this_repository() {
     assert!(report.contains("crates/kernel/src/rights/filter/tool_set.rs"), "{report}");
     assert!(report.contains("crates/kernel/src/rights/filter/withheld.rs"), "{report}");
     let uses = section(&report, "Used by");
-    assert!(uses.contains("crates/app/src/setup/rights.rs:"), "{uses}");
+    assert!(uses.contains("crates/runtime/src/host/rights.rs:"), "{uses}");
     assert!(uses.contains("filter(&FilterRequest {"), "{uses}");
 }
 

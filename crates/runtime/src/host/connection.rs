@@ -304,7 +304,8 @@ impl Switchboard {
         let provider =
             Provider::new(known).map_err(|error| ConnectError::Provider { provider: id, error })?;
         let model = RemoteModel::new(Arc::new(provider), &self.http, traits, price)
-            .map_err(ConnectError::Http)?;
+            .map_err(ConnectError::Http)?
+            .named_by(named_by(choice));
         model.check(&asker.definition.model_config).map_err(|error| ConnectError::Parameter {
             agent: asker.definition.agent_type.to_string(),
             error,
@@ -336,6 +337,22 @@ fn check_ready(
         model: choice.asked.clone().unwrap_or_else(|| choice.model.clone()),
         chosen_by: choice.chosen_by,
     })
+}
+
+/// Where a model's name comes from, and the ways out if there is no such model.
+fn named_by(choice: &ModelChoice) -> String {
+    let asked = choice.asked.as_deref().unwrap_or(&choice.model);
+    let from = match choice.chosen_by {
+        ChosenBy::Env => "a variable such as ATTACHE_SUBAGENT_MODEL",
+        ChosenBy::Call => "the call",
+        ChosenBy::Definition => "the agent's file",
+        ChosenBy::Default => "subagents.default_model",
+        ChosenBy::Parent => "the settings or the provider's default",
+    };
+    let model = &choice.model;
+    format!(
+        "the model `{model}` comes from {from}: use --model, or set \"{asked}\" in [model_aliases]"
+    )
 }
 
 fn local(model: Arc<dyn Model>, used: ModelUsed) -> Connection {

@@ -59,7 +59,7 @@ pub enum Subject {
     /// The agent of that name, in any spelling.
     Named(String),
     /// An agent that was looked up.
-    Found(Agent),
+    Found(Box<Agent>),
     /// An earlier run, which goes on in a new one.
     Earlier(EarlierRun),
 }
@@ -140,7 +140,7 @@ impl From<String> for Subject {
 
 impl From<Agent> for Subject {
     fn from(agent: Agent) -> Self {
-        Self::Found(agent)
+        Self::Found(Box::new(agent))
     }
 }
 

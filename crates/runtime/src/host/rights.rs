@@ -42,12 +42,11 @@ impl Offer {
         parent: Option<&ToolSet>,
     ) -> Filtered {
         let host;
-        let parent = match parent {
-            Some(parent) => parent,
-            None => {
-                host = self.host_tools(definition);
-                &host
-            }
+        let parent = if let Some(parent) = parent {
+            parent
+        } else {
+            host = self.host_tools(definition);
+            &host
         };
         filter(&FilterRequest {
             definition,

@@ -40,7 +40,8 @@ impl Workplace {
             Err(source) => Err(OrderError::Folder { folder, source }),
             Ok(real) => match trust {
                 Trust::Untrusted if !self.holds(&real) => Err(outside(definition, real)),
-                Trust::Untrusted | Trust::Trusted => Ok(folder),
+                // The place that was checked, whatever the path leads to later.
+                Trust::Untrusted | Trust::Trusted => Ok(real),
             },
         }
     }

@@ -225,6 +225,11 @@ impl Provider {
         self.base_url.origin().ascii_serialization()
     }
 
+    /// Whether it is reached on this machine.
+    pub(super) fn is_on_this_machine(&self) -> bool {
+        is_loopback(&self.base_url)
+    }
+
     /// Every secret it sends.
     pub(super) fn secrets(&self) -> impl Iterator<Item = String> {
         self.secrets.iter().map(|secret| secret.expose_secret().trim().to_owned())

@@ -58,6 +58,8 @@ pub struct RemoteModel {
     traits: Traits,
     price: Option<Price>,
     secrets: Secrets,
+    /// Where the model's name comes from, in words.
+    named_by: Option<String>,
     /// Whether the provider has left out the mark at the end of a whole answer before: some always do.
     leaves_out_marks: AtomicBool,
     written: Mutex<Written>,
@@ -98,7 +100,14 @@ impl RemoteModel {
         let secrets = Secrets::new(provider.secrets());
         let leaves_out_marks = AtomicBool::new(false);
         let written = Mutex::default();
-        Ok(Self { provider, http, traits, price, secrets, leaves_out_marks, written })
+        let named_by = None;
+        Ok(Self { provider, http, traits, price, secrets, named_by, leaves_out_marks, written })
+    }
+
+    /// The same, saying where the model's name comes from if the provider does not know it.
+    #[must_use]
+    pub fn named_by(self, words: String) -> Self {
+        Self { named_by: Some(words), ..self }
     }
 
     /// Refuses an agent's parameters if they cannot be sent.
@@ -321,12 +330,18 @@ impl RemoteModel {
             body: &body,
             encoding,
             key_from: self.provider.key_from(),
+            named_by: self.named_by.as_deref(),
         };
         self.masked(refused(&refusal, clock::now()))
     }
 
     fn disconnected(&self, stage: Stage, error: &reqwest::Error) -> ModelFailure {
         let (id, address) = (self.provider.id(), self.provider.shown_address());
+        let stage = if self.provider.is_on_this_machine() && was_refused(error) {
+            Stage::RefusedHere
+        } else {
+            stage
+        };
         self.masked(disconnected(id, &address, stage, error))
     }
 
@@ -345,7 +360,20 @@ impl RemoteModel {
     }
 }
 
-/// Whoever puts a connection back whose body is over has a turn before anyone wants it again.
+/// Whether nobody listened at the address.
+fn was_refused(error: &reqwest::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let io = cause.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused) {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
+}
+
+/// Yields once, so that the finished connection is back in the pool before the next request needs it.
 async fn reusable() {
     tokio::task::yield_now().await;
 }

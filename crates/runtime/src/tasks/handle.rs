@@ -37,7 +37,7 @@ pub(crate) struct LiveRun {
     pub(crate) events: EventLog,
     pub(crate) inbox: Inbox,
     pub(crate) cancel: CancellationToken,
-    pub(crate) parent: Option<Weak<LiveRun>>,
+    pub(crate) parent: Option<Weak<Self>>,
     pub(crate) budget: Arc<TreeBudget>,
     /// What the runs below it have used so far.
     pub(crate) below: Mutex<Descendants>,

@@ -350,16 +350,14 @@ impl Shared {
         let journal = self.store.create(&header).await?;
         let transcript = journal.location();
         let secrets = self.store.secrets().clone();
-        let parent = start.parent.as_ref().map(|parent| parent.live());
+        let parent = start.parent.as_ref().map(RunHandle::live);
         let cancel =
             parent.map_or_else(CancellationToken::new, |parent| parent.cancel.child_token());
-        let budget = match parent {
-            Some(parent) => Arc::clone(&parent.budget),
-            None => {
-                let TreeBudgetStart { limits, tokens, cost_usd } = start.budget;
-                Arc::new(TreeBudget::new(limits, tokens, cost_usd))
-            }
+        let own_budget = || {
+            let TreeBudgetStart { limits, tokens, cost_usd } = start.budget;
+            Arc::new(TreeBudget::new(limits, tokens, cost_usd))
         };
+        let budget = parent.map_or_else(own_budget, |parent| Arc::clone(&parent.budget));
         let (inbox, letters) = letterbox();
         let live = Arc::new(LiveRun {
             run: Arc::new(run.assignment().clone()),

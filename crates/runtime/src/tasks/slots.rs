@@ -37,13 +37,11 @@ impl Slots {
 
     /// A slot, or a place in the queue.
     pub(crate) fn take(&self) -> Result<Slot, Queued> {
-        match Arc::clone(&self.free).try_acquire_owned() {
-            Ok(permit) => Ok(Slot { _permit: permit }),
-            Err(_) => {
-                let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
-                Err(Queued { slots: self.clone(), ahead })
-            }
-        }
+        let permit = Arc::clone(&self.free).try_acquire_owned().map_err(|_| {
+            let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
+            Queued { slots: self.clone(), ahead }
+        })?;
+        Ok(Slot { _permit: permit })
     }
 }
 

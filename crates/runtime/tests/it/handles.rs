@@ -258,46 +258,58 @@ async fn the_budget_of_a_tree_holds_for_all_its_runs() {
     assert!(root.result().await.unwrap().turns_used < 4);
 }
 
+/// Notes whose turn it is, then answers like the other.
+#[derive(Debug)]
+struct Noting {
+    id: String,
+    order: Arc<Mutex<Vec<String>>>,
+    model: Held,
+}
+
+impl Model for Noting {
+    fn call<'a>(&'a self, call: ModelCall<'a>, chunks: Chunks<'a>) -> ModelFuture<'a> {
+        self.order.lock().unwrap().push(self.id.clone());
+        self.model.call(call, chunks)
+    }
+}
+
 #[tokio::test]
 async fn more_runs_than_slots_wait_their_turn() {
     let folder = TempDir::new().unwrap();
     let store = FileStore::new(folder.path().join("sessions"), Options::default());
     let runtime = Runs::new(Arc::new(store), Patience::default()).with_slots(2);
-    let house = House { runtime, folder };
+    let house = House { folder, runtime };
     let gate = Arc::new(Semaphore::new(0));
     let order = Arc::new(Mutex::new(Vec::new()));
     let mut handles: Vec<RunHandle> = Vec::new();
     for number in 0..5 {
+        let id = format!("agent-{number}");
         let model = Held { model: reads(0), gate: Arc::clone(&gate) };
-        handles.push(house.start(&format!("agent-{number}"), model).await);
+        let model = Noting { id: id.clone(), order: Arc::clone(&order), model };
+        let handle = house.start(&id, model).await;
+        // Each has its slot or its place in the queue before the next comes.
+        let mut events = handle.events(1);
+        while !matches!(
+            events.next().await.unwrap().event,
+            Event::Queued { .. } | Event::TurnStarted { .. }
+        ) {}
+        handles.push(handle);
     }
-    let watching: Vec<_> = handles
-        .iter()
-        .map(|handle| {
-            let (mut events, order) = (handle.events(1), Arc::clone(&order));
-            let id = handle.id().clone();
-            tokio::spawn(async move {
-                let mut queued = None;
-                while let Some(event) = events.next().await {
-                    match event.event {
-                        Event::Queued { ahead } => queued = Some(ahead),
-                        Event::Started => order.lock().unwrap().push(id.clone()),
-                        _ => {}
-                    }
-                }
-                queued
-            })
-        })
-        .collect();
-    let mut last = handles[4].events(1);
-    while !matches!(last.next().await.unwrap().event, Event::Queued { .. }) {}
     gate.add_permits(5);
     let mut queued = Vec::new();
-    for watching in watching {
-        queued.push(watching.await.unwrap());
+    for handle in &handles {
+        assert_eq!(handle.result().await.unwrap().status, Status::Goal);
+        let mut events = handle.events(1);
+        let mut ahead_of_it = None;
+        while let Some(event) = events.next().await {
+            if let Event::Queued { ahead } = event.event {
+                ahead_of_it = Some(ahead);
+            }
+        }
+        queued.push(ahead_of_it);
     }
     assert_eq!(queued, [None, None, Some(0), Some(1), Some(2)]);
-    let order: Vec<String> = order.lock().unwrap().iter().map(ToString::to_string).collect();
+    let order = order.lock().unwrap().clone();
     assert_eq!(order, ["agent-0", "agent-1", "agent-2", "agent-3", "agent-4"]);
 }
 
@@ -306,7 +318,7 @@ async fn a_queued_run_can_be_cancelled() {
     let folder = TempDir::new().unwrap();
     let store = FileStore::new(folder.path().join("sessions"), Options::default());
     let runtime = Runs::new(Arc::new(store), Patience::default()).with_slots(1);
-    let house = House { runtime, folder };
+    let house = House { folder, runtime };
     let _running = house.start("agent-1", Silent).await;
     let queued = house.start("agent-2", reads(0)).await;
     let mut events = queued.events(1);

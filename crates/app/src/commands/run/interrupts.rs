@@ -11,24 +11,33 @@ use crate::print::printer::Printer;
 pub(super) struct Interrupts {
     keyboard: Option<Signal>,
     program: Option<Signal>,
+    terminal: Option<Signal>,
+    /// A file that may not grow is then an error of its write, and told.
+    _file_size: Option<Signal>,
 }
+
+/// SIGXFSZ: a file reached the limit of `ulimit -f`.
+const FILE_SIZE: SignalKind = SignalKind::from_raw(25);
 
 impl Interrupts {
     pub(super) fn new() -> Self {
         Self {
             keyboard: signal(SignalKind::interrupt()).ok(),
             program: signal(SignalKind::terminate()).ok(),
+            terminal: signal(SignalKind::hangup()).ok(),
+            _file_size: signal(FILE_SIZE).ok(),
         }
     }
 
     /// Waits for the next.
     async fn next(&mut self) {
-        async fn of(signal: Option<&mut Signal>) -> Option<()> {
+        async fn arrival(signal: Option<&mut Signal>) -> Option<()> {
             signal?.recv().await
         }
         tokio::select! {
-            Some(()) = of(self.keyboard.as_mut()) => {}
-            Some(()) = of(self.program.as_mut()) => {}
+            Some(()) = arrival(self.keyboard.as_mut()) => {}
+            Some(()) = arrival(self.program.as_mut()) => {}
+            Some(()) = arrival(self.terminal.as_mut()) => {}
             // Without signals there is nothing to wait for.
             else => std::future::pending().await,
         }

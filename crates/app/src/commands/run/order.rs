@@ -1,7 +1,5 @@
 //! The order a command line means.
 
-use std::sync::Arc;
-
 use attache_kernel::run::limits::ExplicitLimits;
 use attache_runtime::{
     clock,
@@ -49,7 +47,7 @@ pub(super) async fn order(
         trust: if args.trust { TrustFor::ThisRun } else { TrustFor::Recorded },
         working_directory,
         today: Some(clock::now().to_zoned(jiff::tz::TimeZone::system()).date().to_string()),
-        approver: args.approver().map(Arc::from),
+        approver: args.approver()?,
         ..Order::new(subject, task)
     })
 }

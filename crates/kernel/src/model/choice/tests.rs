@@ -117,10 +117,7 @@ fn a_model_goes_home_between_built_in_providers() {
         (MINE, None, "Opus", "mine", "my-opus"),
         (CLAUDE, None, "Sonnet", "anthropic", "claude-sonnet-5"),
         (GPT, None, "sonnet", "anthropic", "claude-sonnet-5"),
-        (MINE, None, "sonnet", "mine", "sonnet"),
-        (("ollama", "m"), None, "haiku", "ollama", "haiku"),
         (GPT, None, "mini", "openai", "gpt-5.4-mini"),
-        (CLAUDE, None, "mini", "anthropic", "mini"),
         (("gemini", "g"), None, "flash", "gemini", "gemini-3.6-flash"),
         (CLAUDE, None, "cheap", "anthropic", "claude-haiku-4-5"),
         (MINE, None, "cheap", "mine", "haiku"),
@@ -291,12 +288,9 @@ fn the_allowlist_knows_a_model_with_the_provider_it_goes_to_anyway() {
 
 #[test]
 fn a_gateway_keeps_what_is_asked_of_it() {
-    for (provider, wish, model) in [
-        ("anthropic", "gpt-x", "gpt-x"),
-        ("anthropic", "sonnet", "claude-sonnet-5"),
-        ("anthropic", "mini", "mini"),
-        ("openai", "opus", "opus"),
-    ] {
+    for (provider, wish, model) in
+        [("anthropic", "gpt-x", "gpt-x"), ("anthropic", "sonnet", "claude-sonnet-5")]
+    {
         let definition =
             ModelConfig { model: Some(ModelSelector::new(wish)), ..ModelConfig::default() };
         let choice = choose(&ModelQuestion {
@@ -313,5 +307,74 @@ fn a_gateway_keeps_what_is_asked_of_it() {
         })
         .unwrap();
         assert_eq!((choice.model.as_str(), choice.provider.as_str()), (model, provider));
+    }
+}
+
+/// Where an agent that names a short name runs, under a parent and with these providers set up.
+fn short_name(
+    wish: &str,
+    parent: (&str, &str),
+    ready: &[&str],
+    default: Option<&str>,
+) -> ModelChoice {
+    let definition =
+        ModelConfig { model: Some(ModelSelector::new(wish)), ..ModelConfig::default() };
+    let ready: Vec<String> = ready.iter().map(|id| (*id).to_owned()).collect();
+    choose(&ModelQuestion {
+        env: None,
+        call: None,
+        allowlist: &[],
+        definition: &definition,
+        default_model: default,
+        parent: ModelRef { provider: parent.0, model: parent.1, reached: Reached::AtHome },
+        aliases: &BTreeMap::from([("opus".to_owned(), "my-opus".to_owned())]),
+        providers: &[],
+        ready: &ready,
+        planning: Planning::No,
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_short_name_whose_maker_is_not_set_up_falls_through() {
+    const GPT: (&str, &str) = ("openai", "gpt-x");
+    const MINE: (&str, &str) = ("mine", "m");
+    for (wish, parent, ready, expected) in [
+        ("sonnet", GPT, &["openai"][..], ("openai", "gpt-x", true)),
+        ("Haiku", GPT, &["openai"], ("openai", "gpt-x", true)),
+        ("sonnet", MINE, &["mine"], ("mine", "m", true)),
+        ("mini", ("anthropic", "claude-x"), &["anthropic"], ("anthropic", "claude-x", true)),
+        // The maker is set up, whatever the parent runs on.
+        ("sonnet", GPT, &["openai", "anthropic"], ("anthropic", "claude-sonnet-5", false)),
+        ("sonnet", MINE, &["mine", "anthropic"], ("anthropic", "claude-sonnet-5", false)),
+        // The user says what it means, or a model is named in full.
+        ("opus", MINE, &["mine"], ("mine", "my-opus", false)),
+        ("claude-sonnet-5", GPT, &["openai"], ("anthropic", "claude-sonnet-5", false)),
+        // Nothing is set up at all: that is for the caller to say.
+        ("sonnet", ("offline", "offline"), &[], ("offline", "sonnet", false)),
+    ] {
+        let choice = short_name(wish, parent, ready, None);
+        let (provider, model, falls_through) = expected;
+        assert_eq!((choice.provider.as_str(), choice.model.as_str()), (provider, model), "{wish}");
+        assert_eq!(choice.passed_over.is_some(), falls_through, "{wish} under {parent:?}");
+        let by = if falls_through { ChosenBy::Parent } else { ChosenBy::Definition };
+        assert_eq!(choice.chosen_by, by, "{wish} under {parent:?}");
+        assert_eq!(choice.asked.as_deref(), Some(wish));
+    }
+    let default = short_name("sonnet", GPT, &["openai"], Some("gpt-default"));
+    assert_eq!((default.model.as_str(), default.chosen_by), ("gpt-default", ChosenBy::Default));
+    assert_eq!(default.passed_over.as_deref(), Some("sonnet"));
+}
+
+#[test]
+fn who_asks_by_name_gets_that_model() {
+    for (parent, wish, provider, model) in [
+        (("mine", "m"), "sonnet", "mine", "sonnet"),
+        (("ollama", "m"), "haiku", "ollama", "haiku"),
+        (("anthropic", "claude-x"), "mini", "anthropic", "mini"),
+    ] {
+        let call = Place { parent, own_provider: None, call: Some(wish), model: None };
+        let expected = (provider.to_owned(), model.to_owned(), ChosenBy::Call);
+        assert_eq!(placed(&call, Planning::No), expected, "{wish} under {parent:?}");
     }
 }

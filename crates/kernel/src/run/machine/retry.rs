@@ -29,6 +29,8 @@ pub enum ModelFailure {
 /// How far a call had come when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
+    /// Nobody listens at an address of this machine; waiting seldom changes that.
+    RefusedHere,
     /// Nothing of an answer had arrived.
     Request,
     /// The answer had begun.

@@ -24,6 +24,8 @@ pub(super) struct Refusal<'a> {
     pub(super) encoding: Option<&'a str>,
     /// Where the key comes from, in words.
     pub(super) key_from: Option<&'a str>,
+    /// Where the model's name comes from and what to do if there is no such model, in words.
+    pub(super) named_by: Option<&'a str>,
 }
 
 /// An error in the middle of a stream.
@@ -41,7 +43,7 @@ pub(crate) struct StreamedError {
 
 /// What a refusal means.
 pub(super) fn refused(refusal: &Refusal<'_>, now: Timestamp) -> ModelFailure {
-    let Refusal { provider, status, headers, body, encoding, key_from } = *refusal;
+    let Refusal { provider, status, headers, body, encoding, key_from, named_by } = *refusal;
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let kind = kind_of(&value);
     let words = words_of(&value).unwrap_or_else(|| page_text(body));
@@ -68,7 +70,12 @@ pub(super) fn refused(refusal: &Refusal<'_>, now: Timestamp) -> ModelFailure {
             push(&mut message, format_args!(" (no key was sent: give the provider an env_key)"));
         }
         _ if status.is_redirection() => {
-            push(&mut message, format_args!(" (redirects are not followed: mend base_url)"));
+            push(&mut message, format_args!(" (redirects are not followed: fix base_url)"));
+        }
+        (StatusCode::NOT_FOUND, _) => {
+            if let Some(named_by) = named_by {
+                push(&mut message, format_args!(" ({named_by})"));
+            }
         }
         _ => {}
     }
@@ -118,6 +125,7 @@ pub(super) fn disconnected(
     error: &reqwest::Error,
 ) -> ModelFailure {
     let what = match stage {
+        Stage::RefusedHere => "cannot be reached",
         Stage::Request if error.is_connect() => "cannot be reached",
         Stage::Request => "did not answer",
         Stage::Stream => "broke off its answer",
