@@ -82,12 +82,12 @@ fn main() {
     });
     let trust = TrustStore::default();
     let cold = median(|| {
-        let mut discovery = Discovery::new(places.clone(), rules);
+        let mut discovery = Discovery::new(places.clone(), rules.clone());
         timed(|| {
             black_box(discovery.look(&trust));
         })
     });
-    let mut discovery = Discovery::new(places, rules);
+    let mut discovery = Discovery::new(places, rules.clone());
     discovery.look(&trust);
     let mut read_again = 0;
     let again = median(|| timed(|| read_again += discovery.look(&trust).files_read));

@@ -19,7 +19,7 @@ pub fn candidates(rules: &Rules) -> Vec<Candidate> {
     // A built-in agent has no file to be named after, and its limits are its own.
     let rules = Rules {
         name_from: attache_kernel::agent::definition::reading::NameFrom::Frontmatter,
-        ..*rules
+        ..rules.clone()
     };
     FILES
         .iter()

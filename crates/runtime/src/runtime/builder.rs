@@ -160,7 +160,9 @@ impl RuntimeBuilder {
             extra_dirs: self.agents_dirs,
             mode: DiscoveryMode::Manual,
         };
-        let mut discovery = Discovery::new(places, Rules::default());
+        let names = self.tools.iter().map(|tool| tool.spec().name.to_string());
+        let rules = Rules { host_tools: names.collect(), ..Rules::default() };
+        let mut discovery = Discovery::new(places, rules);
         if let Some(json) = &self.agents_json {
             discovery
                 .add_session_agents(json)

@@ -35,7 +35,7 @@ pub(crate) fn finish(
     fields.settle_model();
     fields.settle_instructions(body, source.format);
     fields.check_description(rules, source.format);
-    fields.check_tools();
+    fields.check_tools(rules);
     fields.check_variables(body);
     fields
 }
@@ -207,7 +207,7 @@ impl Fields {
         }
     }
 
-    fn check_tools(&mut self) {
+    fn check_tools(&mut self, rules: &Rules) {
         if let ToolAccess::List(entries) = &self.definition.tools {
             let entries = entries.clone();
             let places = std::mem::take(&mut self.places.tools);
@@ -219,6 +219,9 @@ impl Fields {
                 }
                 let judged = match ToolRule::parse(entry) {
                     Ok(_) => Judged::Known,
+                    Err(_) if rules.host_tools.iter().any(|tool| tool == entry.trim()) => {
+                        Judged::Known
+                    }
                     Err(error) => self.judge_tool(entry, at, &error, List::Granted),
                 };
                 known += usize::from(matches!(judged, Judged::Known | Judged::Broken));

@@ -55,7 +55,7 @@ impl Source<'_> {
 }
 
 /// The rules that settings may change.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
     /// Whether a missing description is an error.
     pub require_description: bool,
@@ -63,6 +63,8 @@ pub struct Rules {
     pub name_from: NameFrom,
     /// The limits of a file that sets none.
     pub run_defaults: RunConfig,
+    /// The names of tools that the host adds to the built-in ones.
+    pub host_tools: Vec<String>,
 }
 
 impl Default for Rules {
@@ -71,6 +73,7 @@ impl Default for Rules {
             require_description: true,
             name_from: NameFrom::Frontmatter,
             run_defaults: RunConfig::default(),
+            host_tools: Vec::new(),
         }
     }
 }
