@@ -1,7 +1,7 @@
 //! Credentials as the settings and the environment want them: which providers take a key, whom it
 //! may be sent to, and what wins over it; and their errors as failures.
 
-use attache_runtime::credentials::{Credentials, CredentialsError, Origin};
+use attache_runtime::credentials::{Credentials, CredentialsError, WebOrigin};
 
 use crate::{failure::Failure, settings::ProviderSettings, setup::Setup};
 
@@ -27,7 +27,7 @@ pub(crate) fn failure(error: &CredentialsError) -> Failure {
 }
 
 /// The origin a provider's key is sent to: that of its address in the settings, else the built-in one.
-pub(crate) fn origin(setup: &Setup, provider: &str) -> Result<Origin, Failure> {
+pub(crate) fn origin(setup: &Setup, provider: &str) -> Result<WebOrigin, Failure> {
     let settings = setup.settings.model_providers.get(provider);
     let in_force = setup.provider_in_force(provider);
     let keyless =
@@ -40,7 +40,7 @@ pub(crate) fn origin(setup: &Setup, provider: &str) -> Result<Origin, Failure> {
     let Some(base_url) = in_force.and_then(|known| known.base_url) else {
         return Err(no_address(provider, settings, setup));
     };
-    Origin::of(&base_url).map_err(|problem| {
+    WebOrigin::from_url(&base_url).map_err(|problem| {
         // The address may hold a password, and is not repeated.
         Failure::usage(format!("the base_url of `{provider}` names nobody a key could be sent to"))
             .because(&problem)

@@ -1,9 +1,9 @@
 //! The environment the program was started in, as a value.
 //!
-//! Nothing below `main` reads the process's environment: it is handed down, so every rule that
-//! depends on a variable can be tested without setting one.
+//! Nothing else reads the process's environment, arguments or current directory: they are handed down,
+//! so every rule that depends on one can be tested without setting it.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, ffi::OsString, fmt, io, path::PathBuf};
 
 /// The variables and their values.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -11,7 +11,25 @@ pub(crate) struct Environment {
     variables: BTreeMap<String, String>,
 }
 
+/// The directory the program was started in.
+#[expect(clippy::disallowed_methods, reason = "the one place that asks where the user stands")]
+pub(crate) fn current_directory() -> io::Result<PathBuf> {
+    std::env::current_dir()
+}
+
+/// The words of the command line, the program's name first.
+pub(crate) fn arguments() -> Vec<OsString> {
+    std::env::args_os().collect()
+}
+
 impl Environment {
+    /// The environment of this process; variables that are not UTF-8 are left out.
+    pub(crate) fn of_process() -> Self {
+        std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect()
+    }
+
     /// The value of a variable, if it is set.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)

@@ -10,7 +10,7 @@ mod log;
 mod no_effect;
 mod open_files;
 mod print;
-#[cfg_attr(not(test), expect(dead_code, reason = "runs and models read the rest"))]
+
 mod settings;
 mod setup;
 mod transcripts;
@@ -28,10 +28,8 @@ fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Cli::command)
         .shells(commands::completions::all_shells())
         .complete();
-    let arguments: Vec<_> = std::env::args_os().collect();
-    let environment: Environment = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let arguments = environment::arguments();
+    let environment = Environment::of_process();
     let parsed = Cli::command().try_get_matches_from(&arguments).and_then(|matches| {
         let mut cli = Cli::from_arg_matches(&matches)?;
         cli.notice_order(&matches);

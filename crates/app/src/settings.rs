@@ -135,7 +135,7 @@ pub(crate) fn load(sources: &Sources<'_>) -> Result<Loaded, SettingsError> {
             lay_over(&mut merged, command_line);
         }
     }
-    Ok(Loaded { settings: Settings::of(merged)?, notices })
+    Ok(Loaded { settings: Settings::from_layers(merged)?, notices })
 }
 
 /// Built-in, Codex's and the user's own, merged.

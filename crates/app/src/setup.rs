@@ -21,7 +21,7 @@ use attache_runtime::{
 
 use crate::{
     cli::Globals,
-    environment::Environment,
+    environment::{self, Environment},
     failure::Failure,
     print::{
         self, diagnostics, harmless,
@@ -279,9 +279,7 @@ fn disabled() -> DiscoveryEvent {
 }
 
 fn working_directory(moved: Option<&Path>) -> Result<PathBuf, Failure> {
-    #[expect(clippy::disallowed_methods, reason = "the one place that asks where the user stands")]
-    let current = std::env::current_dir();
-    let current = current.map_err(|error| {
+    let current = environment::current_directory().map_err(|error| {
         Failure::usage("the current folder is gone")
             .because(&error)
             .hint("change into a folder that exists, or use --cwd")

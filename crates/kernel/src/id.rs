@@ -23,7 +23,7 @@ impl AgentName {
 
     /// The key it is looked up by.
     pub fn key(&self) -> AgentKey {
-        AgentKey::of(&self.0)
+        AgentKey::from_name(&self.0)
     }
 }
 
@@ -44,7 +44,7 @@ impl AgentKey {
     pub const MAX_CHARS: usize = 64;
 
     /// The key of a name.
-    pub fn of(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         let mut key = String::with_capacity(name.len() + 4);
         let mut previous: Option<char> = None;
         let mut letters = name.chars().peekable();
@@ -206,15 +206,15 @@ mod tests {
             ("!!!", ""),
             ("", ""),
         ] {
-            assert_eq!(AgentKey::of(name).as_str(), key, "{name:?}");
+            assert_eq!(AgentKey::from_name(name).as_str(), key, "{name:?}");
         }
     }
 
     #[test]
     fn key_of_a_key_is_itself() {
         for name in ["C# MCP Expert", "C++", "MCPExpert", "ÉcoleÜber", "a1B2c3"] {
-            let key = AgentKey::of(name);
-            assert_eq!(AgentKey::of(key.as_str()), key);
+            let key = AgentKey::from_name(name);
+            assert_eq!(AgentKey::from_name(key.as_str()), key);
         }
     }
 

@@ -21,7 +21,7 @@ use rustix::{
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
-pub use self::origin::{Origin, OriginError};
+pub use self::origin::{OriginError, WebOrigin};
 use crate::{
     private_file::{self, Privacy, Refusal},
     remedy::remedy,
@@ -49,7 +49,7 @@ pub struct Credentials {
 #[derive(Debug, Clone, Deserialize)]
 pub struct StoredKey {
     /// Whom it may be sent to.
-    pub origin: Origin,
+    pub origin: WebOrigin,
     /// The key.
     pub key: SecretString,
 }
@@ -62,7 +62,7 @@ pub enum KeyLookup<'a> {
     /// A key that may only be sent elsewhere.
     OtherOrigin {
         /// Where it may be sent.
-        kept_for: &'a Origin,
+        kept_for: &'a WebOrigin,
     },
     /// Nothing.
     None,
@@ -175,7 +175,7 @@ struct ToDisk<'a> {
 
 #[derive(Serialize)]
 struct KeyToDisk<'a> {
-    origin: &'a Origin,
+    origin: &'a WebOrigin,
     key: &'a str,
 }
 
@@ -195,7 +195,7 @@ impl Credentials {
     }
 
     /// The key that may be sent to that origin for that provider.
-    pub fn key(&self, provider: &str, origin: &Origin) -> KeyLookup<'_> {
+    pub fn key(&self, provider: &str, origin: &WebOrigin) -> KeyLookup<'_> {
         match self.keys.get(provider) {
             Some(stored) if stored.origin == *origin => KeyLookup::Found(&stored.key),
             Some(stored) => KeyLookup::OtherOrigin { kept_for: &stored.origin },
@@ -222,7 +222,7 @@ impl Credentials {
     pub fn set(
         &mut self,
         provider: &str,
-        origin: Origin,
+        origin: WebOrigin,
         key: SecretString,
     ) -> Result<(), CredentialsError> {
         check(key.expose_secret())?;
@@ -231,7 +231,7 @@ impl Credentials {
     }
 
     /// Forgets the key of a provider, and gives the origin it was kept for; none if there was none.
-    pub fn remove(&mut self, provider: &str) -> Result<Option<Origin>, CredentialsError> {
+    pub fn remove(&mut self, provider: &str) -> Result<Option<WebOrigin>, CredentialsError> {
         if !self.keys.contains_key(provider) {
             return Ok(None);
         }

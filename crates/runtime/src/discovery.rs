@@ -179,7 +179,7 @@ impl Discovery {
 
     /// The cached reading of a file, removed from the cache, if the file has not changed.
     fn unchanged(&mut self, entry: &Entry, hashing: Hashing) -> Option<(PathBuf, Cached)> {
-        let stamp = entry.metadata.as_ref().map(Stamp::of)?;
+        let stamp = entry.metadata.as_ref().map(Stamp::from_metadata)?;
         let (path, cached) = self.cache.remove_entry(&entry.path)?;
         let holds =
             cached.stamp == stamp && (hashing == Hashing::Unneeded || cached.hash.is_some());
@@ -273,7 +273,7 @@ pub fn content_hash(path: &Path) -> std::io::Result<ContentHash> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(std::io::Error::other("it is not a file"));
     }
-    std::fs::read(path).map(|bytes| ContentHash::of(&bytes))
+    std::fs::read(path).map(|bytes| ContentHash::from_content(&bytes))
 }
 
 /// Applies a function to every item on several threads; the results are in the order of the items.
@@ -307,7 +307,7 @@ fn read_job(job: &Job, rules: &Rules) -> Done {
             let scope = job.place.scope;
             let source = Source { text: &text, path: Some(path), scope, dialect, format: *format };
             let reading = Arc::new(with_warning(read(&source, rules), warning));
-            match metadata.as_ref().map(Stamp::of) {
+            match metadata.as_ref().map(Stamp::from_metadata) {
                 Some(stamp) => Done::Read(Cached { stamp, reading, hash }),
                 None => Done::Refused(reading),
             }

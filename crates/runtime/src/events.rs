@@ -80,7 +80,7 @@ enum Waiting {
 impl EventLog {
     /// The log of a run with that header. Its readers see none of the store's secrets, and are caught
     /// up from the store.
-    pub fn of(store: Arc<dyn Store>, header: Header) -> Self {
+    pub fn journalled(store: Arc<dyn Store>, header: Header) -> Self {
         let secrets = store.secrets().clone();
         let journal = Some((store, header));
         Self { shared: Arc::new(Shared { secrets, journal, ..Shared::default() }) }

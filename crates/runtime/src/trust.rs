@@ -36,7 +36,7 @@ pub struct ContentHash(String);
 
 impl ContentHash {
     /// The fingerprint of these bytes.
-    pub fn of(content: &[u8]) -> Self {
+    pub fn from_content(content: &[u8]) -> Self {
         use std::fmt::Write as _;
         let digest = Sha256::digest(content);
         let mut text = String::with_capacity(64);

@@ -8,7 +8,7 @@ mod key;
 use std::path::{Path, PathBuf};
 
 use attache_kernel::path_text;
-use attache_runtime::credentials::{Credentials, KeyLookup, Origin, StoredKey};
+use attache_runtime::credentials::{Credentials, KeyLookup, StoredKey, WebOrigin};
 use clap::Args;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
@@ -69,7 +69,7 @@ struct Entry<'a> {
     kept_in: Place,
     #[serde(serialize_with = "path_text::path")]
     path: &'a Path,
-    origin: &'a Origin,
+    origin: &'a WebOrigin,
     ends_with: Option<String>,
     state: State,
     /// The environment variable that overrides it.

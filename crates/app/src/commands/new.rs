@@ -72,7 +72,7 @@ struct Made<'a> {
 
 pub(crate) fn run(args: &NewArgs, setup: &Setup) -> Result<Exit, Failure> {
     refuse_path(&args.name)?;
-    let key = AgentKey::of(&args.name);
+    let key = AgentKey::from_name(&args.name);
     if key.is_empty() || key.is_too_long() {
         return Err(Failure::usage(format!("`{}` is not a name for an agent", args.name))
             .hint("use lower-case letters, digits and `-`, at most 64 characters"));
@@ -107,7 +107,7 @@ fn refuse_path(name: &str) -> Result<(), Failure> {
     if stem == name {
         return Ok(());
     }
-    let key = AgentKey::of(stem);
+    let key = AgentKey::from_name(stem);
     let failure = Failure::usage(format!("`{name}` is a path, not a name"));
     Err(if key.is_empty() {
         failure.hint("give a name such as `code-reviewer`; --user and --claude choose the folder")

@@ -166,9 +166,7 @@ impl Watched {
 
 /// The ids of the runs there are; none if the setup is broken, for a shell cannot be told why.
 fn run_ids() -> Vec<CompletionCandidate> {
-    let environment: Environment = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let environment = Environment::of_process();
     let globals = Globals { quiet: true, ..Globals::default() };
     let Ok(setup) = Setup::new(globals, environment) else { return Vec::new() };
     let runs = transcripts::store(&setup).list().unwrap_or_default();

@@ -23,11 +23,9 @@ pub(crate) use self::{
 };
 
 use self::reader::Reader;
-use super::{
-    error::SettingsError,
-    origin::Origin,
-    written::{Table, find},
-};
+use super::{error::SettingsError, written::Table};
+#[cfg(test)]
+use super::{origin::Origin, written::find};
 
 /// The settings in force.
 #[derive(Debug, Clone)]
@@ -37,6 +35,7 @@ pub(crate) struct Settings {
     /// The provider of that model, an entry of `model_providers` or a built-in one.
     pub(crate) model_provider: Option<String>,
     /// When a person is asked.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no tool asks yet; see no_effect"))]
     pub(crate) approval_policy: ApprovalPolicy,
     /// Short names of models.
     pub(crate) model_aliases: BTreeMap<String, String>,
@@ -63,6 +62,7 @@ pub(crate) struct Settings {
     /// How subagents are found and run.
     pub(crate) subagents: SubagentSettings,
     /// The profile that was chosen.
+    #[cfg(test)]
     pub(crate) profile: Option<String>,
     /// What all that was made from.
     pub(super) written: Table,
@@ -123,17 +123,17 @@ pub(crate) struct SubagentSettings {
 
 impl Settings {
     /// What the layers mean, merged.
-    pub(super) fn of(written: Table) -> Result<Self, SettingsError> {
+    pub(super) fn from_layers(written: Table) -> Result<Self, SettingsError> {
         let top = Reader::new(&written);
         Ok(Self {
             model: top.optional("model")?,
             model_provider: top.optional("model_provider")?,
             approval_policy: top.required("approval_policy")?,
             model_aliases: top.map("model_aliases")?,
-            model_providers: top.entries("model_providers", ProviderSettings::of)?,
-            model_prices: top.entries("model_prices", ModelPrice::of)?,
+            model_providers: top.entries("model_providers", ProviderSettings::read)?,
+            model_prices: top.entries("model_prices", ModelPrice::read)?,
             model_context_windows: top.map("model_context_windows")?,
-            mcp_servers: top.entries("mcp_servers", McpServerSettings::of)?,
+            mcp_servers: top.entries("mcp_servers", McpServerSettings::read)?,
             workspace_roots: top.required("workspace_roots")?,
             durability: top.required("durability")?,
             retention_days: top.optional("retention_days")?,
@@ -142,13 +142,15 @@ impl Settings {
             tools: ToolSettings {
                 subagent_tools: top.section("tools").required("subagent_tools")?,
             },
-            subagents: SubagentSettings::of(&top.section("subagents"))?,
+            subagents: SubagentSettings::read(&top.section("subagents"))?,
+            #[cfg(test)]
             profile: top.optional("profile")?,
             written,
         })
     }
 
-    /// Where the value of a setting comes from, e.g. of `subagents.max_depth`; none if it is unset.
+    /// Where the value of a setting comes from, for tests, e.g. of `subagents.max_depth`; none if it is unset.
+    #[cfg(test)]
     pub(crate) fn origin(&self, key: &str) -> Option<&Origin> {
         let names: Vec<_> = key.split('.').collect();
         find(&self.written, &names).map(|node| &node.origin)
@@ -156,7 +158,7 @@ impl Settings {
 }
 
 impl ModelPrice {
-    fn of(price: &Reader<'_>) -> Result<Self, SettingsError> {
+    fn read(price: &Reader<'_>) -> Result<Self, SettingsError> {
         Ok(Self {
             input: price.optional("input")?,
             output: price.optional("output")?,
@@ -167,7 +169,7 @@ impl ModelPrice {
 }
 
 impl SubagentSettings {
-    fn of(subagents: &Reader<'_>) -> Result<Self, SettingsError> {
+    fn read(subagents: &Reader<'_>) -> Result<Self, SettingsError> {
         let tokens: u64 = subagents.required("max_tree_tokens")?;
         let cost: f64 = subagents.required("max_tree_cost_usd")?;
         Ok(Self {

@@ -190,7 +190,7 @@ impl Inventory {
                 discovery_events.push(candidate.not_a_definition());
                 continue;
             }
-            by_key.entry(AgentKey::of(&candidate.name())).or_default().push(candidate);
+            by_key.entry(AgentKey::from_name(&candidate.name())).or_default().push(candidate);
         }
         let mut records = Vec::with_capacity(by_key.len());
         let mut conflicts = Vec::new();
@@ -230,9 +230,9 @@ impl Inventory {
     /// The record of that name, in any state.
     pub fn record(&self, name: &str) -> Result<&Record, LookupError> {
         let exact = self.records.iter().find(|record| record.name == name.trim());
-        let key = AgentKey::of(name);
+        let key = AgentKey::from_name(name);
         exact
-            .or_else(|| self.records.iter().find(|record| AgentKey::of(&record.name) == key))
+            .or_else(|| self.records.iter().find(|record| AgentKey::from_name(&record.name) == key))
             .ok_or_else(|| self.not_found(name, &key))
     }
 
@@ -241,7 +241,7 @@ impl Inventory {
         let misread = self.discovery_events.iter().find(|event| {
             let stem = event.path.as_deref().and_then(agent_stem);
             event.kind == DiscoveryKind::NotADefinition
-                && stem.is_some_and(|stem| AgentKey::of(&stem) == *key)
+                && stem.is_some_and(|stem| AgentKey::from_name(&stem) == *key)
         });
         if let Some(DiscoveryEvent { path: Some(path), message, .. }) = misread {
             return LookupError::NotADefinition {
@@ -315,7 +315,7 @@ impl Candidate {
     pub fn name(&self) -> String {
         let declared = self.reading.definition.as_ref().map(|agent| agent.agent_type.as_str());
         match declared {
-            Some(name) if !AgentKey::of(name).is_empty() => name.to_owned(),
+            Some(name) if !AgentKey::from_name(name).is_empty() => name.to_owned(),
             _ => {
                 let stem = self.path.as_deref().and_then(agent_stem);
                 stem.map_or_else(|| "unnamed".to_owned(), Cow::into_owned)

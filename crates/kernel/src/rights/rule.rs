@@ -340,7 +340,7 @@ impl Pattern {
             Kind::Path => Self::Path(PathPattern::parse(text)?),
             Kind::Domain => Self::Domain(DomainPattern::parse(text)?),
             Kind::Agent => {
-                let agents: Vec<AgentKey> = text.split(',').map(AgentKey::of).collect();
+                let agents: Vec<AgentKey> = text.split(',').map(AgentKey::from_name).collect();
                 if agents.iter().any(AgentKey::is_empty) {
                     return Err(ToolRuleErrorKind::EmptyPattern);
                 }

@@ -101,7 +101,7 @@ pub enum SubAgentSource {
 
 impl SubAgentSource {
     /// The source an agent of that name is.
-    pub fn of(name: &AgentName) -> Self {
+    pub fn from_name(name: &AgentName) -> Self {
         match name.key().as_str() {
             "explore" => Self::Explore,
             "plan" => Self::Plan,
@@ -202,7 +202,7 @@ impl Assignment {
             session_id,
             parent_id: None,
             resumed_from: None,
-            source: SessionSource::SubAgent(SubAgentSource::of(&definition.agent_type)),
+            source: SessionSource::SubAgent(SubAgentSource::from_name(&definition.agent_type)),
             depth: 1,
             limits: RunLimits::from(&definition.run_config),
             rights: ToolSet::default(),

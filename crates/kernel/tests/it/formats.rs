@@ -409,9 +409,9 @@ fn where_a_session_comes_from_is_one_word_or_names_the_agent() {
         SessionSource::Interactive,
         SessionSource::Exec,
         SessionSource::Mcp,
-        SessionSource::SubAgent(SubAgentSource::of(&AgentName::new("EXPLORE"))),
-        SessionSource::SubAgent(SubAgentSource::of(&AgentName::new("Plan"))),
-        SessionSource::SubAgent(SubAgentSource::of(&AgentName::new("C# Expert"))),
+        SessionSource::SubAgent(SubAgentSource::from_name(&AgentName::new("EXPLORE"))),
+        SessionSource::SubAgent(SubAgentSource::from_name(&AgentName::new("Plan"))),
+        SessionSource::SubAgent(SubAgentSource::from_name(&AgentName::new("C# Expert"))),
     ];
     assert_eq!(
         serde_json::to_value(sources).unwrap(),

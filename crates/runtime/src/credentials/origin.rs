@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Scheme, host and port of an address, in one spelling: `https://api.example.com`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Origin {
+pub struct WebOrigin {
     scheme: Scheme,
     host: String,
     port: u16,
@@ -43,9 +43,9 @@ pub enum OriginError {
     Port,
 }
 
-impl Origin {
+impl WebOrigin {
     /// The origin of an address.
-    pub fn of(url: &str) -> Result<Self, OriginError> {
+    pub fn from_url(url: &str) -> Result<Self, OriginError> {
         let (scheme, rest) = url.split_once("://").ok_or(OriginError::Scheme)?;
         let scheme = match scheme.to_ascii_lowercase().as_str() {
             "https" => Scheme::Https,
@@ -112,7 +112,7 @@ impl Scheme {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for WebOrigin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}://{}", self.scheme.as_str(), self.host)?;
         if self.port == self.scheme.default_port() {
@@ -122,24 +122,24 @@ impl fmt::Display for Origin {
     }
 }
 
-impl FromStr for Origin {
+impl FromStr for WebOrigin {
     type Err = OriginError;
 
     fn from_str(url: &str) -> Result<Self, OriginError> {
-        Self::of(url)
+        Self::from_url(url)
     }
 }
 
-impl TryFrom<String> for Origin {
+impl TryFrom<String> for WebOrigin {
     type Error = OriginError;
 
     fn try_from(url: String) -> Result<Self, OriginError> {
-        Self::of(&url)
+        Self::from_url(&url)
     }
 }
 
-impl From<Origin> for String {
-    fn from(origin: Origin) -> Self {
+impl From<WebOrigin> for String {
+    fn from(origin: WebOrigin) -> Self {
         origin.to_string()
     }
 }
@@ -183,7 +183,7 @@ mod tests {
             ("https://api.openai.com:80:443", OriginError::Port),
             ("https://::1", OriginError::NoHost),
         ] {
-            assert_eq!(Origin::of(url), Err(error), "{url:?}");
+            assert_eq!(WebOrigin::from_url(url), Err(error), "{url:?}");
         }
     }
 
@@ -202,9 +202,9 @@ mod tests {
             ("http://[0:0:0:0:0:0:0:1]:8080/v1", "http://[::1]:8080"),
             ("https://my_gateway.internal/openai", "https://my_gateway.internal"),
         ] {
-            let found = Origin::of(url).map(|origin| origin.to_string());
+            let found = WebOrigin::from_url(url).map(|origin| origin.to_string());
             assert_eq!(found.as_deref(), Ok(origin), "{url}");
-            assert_eq!(Origin::of(origin).map(String::from).as_deref(), Ok(origin));
+            assert_eq!(WebOrigin::from_url(origin).map(String::from).as_deref(), Ok(origin));
         }
     }
 
@@ -220,14 +220,15 @@ mod tests {
         ];
         for (index, one) in urls.iter().enumerate() {
             for other in urls.iter().skip(index + 1) {
-                assert_ne!(Origin::of(one), Origin::of(other), "{one} {other}");
+                assert_ne!(WebOrigin::from_url(one), WebOrigin::from_url(other), "{one} {other}");
             }
         }
     }
 
     #[test]
     fn only_this_machine_may_do_without_encryption() {
-        let readable = |url: &str| Origin::of(url).map(|origin| origin.is_readable_on_the_way());
+        let readable =
+            |url: &str| WebOrigin::from_url(url).map(|origin| origin.is_readable_on_the_way());
         for url in ["http://api.example", "http://10.0.0.1:8000", "http://127.evil.example"] {
             assert_eq!(readable(url), Ok(true), "{url}");
         }

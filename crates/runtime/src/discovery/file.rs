@@ -23,7 +23,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn from_metadata(metadata: &Metadata) -> Self {
         Self {
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             size: metadata.size(),
@@ -69,7 +69,7 @@ pub(crate) fn read(path: &Path, hashing: Hashing) -> Content {
     });
     match bytes {
         Ok(Ok(bytes)) => {
-            let hash = (hashing == Hashing::Wanted).then(|| ContentHash::of(&bytes));
+            let hash = (hashing == Hashing::Wanted).then(|| ContentHash::from_content(&bytes));
             decode(bytes, hash)
         }
         Ok(Err(refused)) => Content::Refused(refused),

@@ -16,7 +16,7 @@ use attache_kernel::{
 
 use super::notice::Notice;
 use crate::{
-    credentials::{Credentials, KeyLookup, Origin},
+    credentials::{Credentials, KeyLookup, WebOrigin},
     model::provider::{ApiKey, ProviderDescription, builtin},
 };
 
@@ -102,7 +102,7 @@ impl Providers {
     }
 
     fn stored_key(&self, id: &str, base_url: Option<&str>) -> Option<ApiKey> {
-        let origin = Origin::of(base_url?).ok()?;
+        let origin = WebOrigin::from_url(base_url?).ok()?;
         match self.stored.as_ref()?.key(id, &origin) {
             KeyLookup::Found(key) => {
                 Some(ApiKey { secret: key.clone(), from: "attache login".to_owned() })

@@ -361,7 +361,7 @@ impl Shared {
         let (inbox, letters) = letterbox();
         let live = Arc::new(LiveRun {
             run: Arc::new(run.assignment().clone()),
-            events: EventLog::of(Arc::clone(&self.store), header),
+            events: EventLog::journalled(Arc::clone(&self.store), header),
             inbox,
             cancel: cancel.clone(),
             parent: parent.map(Arc::downgrade),

@@ -5,14 +5,14 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
 };
 
-use attache_runtime::credentials::{Credentials, CredentialsError, KeyLookup, Origin};
+use attache_runtime::credentials::{Credentials, CredentialsError, KeyLookup, WebOrigin};
 use secrecy::{ExposeSecret as _, SecretString};
 use tempfile::TempDir;
 
 const KEY: &str = "sk-0123456789";
 
-fn origin(url: &str) -> Origin {
-    Origin::of(url).unwrap()
+fn origin(url: &str) -> WebOrigin {
+    WebOrigin::from_url(url).unwrap()
 }
 
 fn keep(home: &TempDir) {

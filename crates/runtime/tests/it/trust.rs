@@ -10,13 +10,13 @@ fn what_is_recorded_is_there_again_and_private() {
     let home = TempDir::new().unwrap();
     let home = home.path().join("deep/.attache");
     let file = PathBuf::from("/nowhere/agent.md");
-    let hash = ContentHash::of(b"content");
+    let hash = ContentHash::from_content(b"content");
     let mut store = TrustStore::load(&home).unwrap();
     assert!(!store.knows(&file));
     store.record([(file.clone(), Some(TrustedFile::new(hash.clone())))]).unwrap();
     let store = TrustStore::load(&home).unwrap();
     assert!(store.knows(&file) && store.trusts(&file, &hash));
-    assert!(!store.trusts(&file, &ContentHash::of(b"Content")));
+    assert!(!store.trusts(&file, &ContentHash::from_content(b"Content")));
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(home.join("trust.json")), 0o600);
     assert_eq!(mode(home), 0o700);
@@ -49,7 +49,9 @@ fn records_made_at_the_same_time_are_all_kept() {
             scope.spawn(move || {
                 let mut store = TrustStore::load(path).unwrap();
                 let file = PathBuf::from(format!("/agents/{index}.md"));
-                store.record([(file, Some(TrustedFile::new(ContentHash::of(&[index]))))]).unwrap();
+                store
+                    .record([(file, Some(TrustedFile::new(ContentHash::from_content(&[index]))))])
+                    .unwrap();
             });
         }
     });
@@ -64,8 +66,8 @@ fn one_file_has_one_spelling() {
     let link = home.path().join("link.md");
     std::os::unix::fs::symlink(&file, &link).unwrap();
     let mut store = TrustStore::load(home.path()).unwrap();
-    store.record([(link, Some(TrustedFile::new(ContentHash::of(b"x"))))]).unwrap();
-    assert!(store.trusts(&home.path().join("./agent.md"), &ContentHash::of(b"x")));
+    store.record([(link, Some(TrustedFile::new(ContentHash::from_content(b"x"))))]).unwrap();
+    assert!(store.trusts(&home.path().join("./agent.md"), &ContentHash::from_content(b"x")));
 }
 
 #[test]
@@ -105,7 +107,7 @@ fn no_lock_file_leads_anywhere() {
     fs::create_dir(&inner).unwrap();
     std::os::unix::fs::symlink(&victim, inner.join("trust.lock")).unwrap();
     let mut store = TrustStore::load(&inner).unwrap();
-    let trusted = TrustedFile::new(ContentHash::of(b"x"));
+    let trusted = TrustedFile::new(ContentHash::from_content(b"x"));
     store.record([(PathBuf::from("/a.md"), Some(trusted))]).unwrap();
     assert_eq!(fs::read_to_string(victim).unwrap(), "precious");
 }
@@ -113,7 +115,7 @@ fn no_lock_file_leads_anywhere() {
 #[test]
 fn the_first_format_is_still_read() {
     let home = TempDir::new().unwrap();
-    let hash = ContentHash::of(b"x");
+    let hash = ContentHash::from_content(b"x");
     let text = format!(r#"{{"version": 1, "trusted": {{"/a.md": "{}"}}}}"#, hash.as_str());
     fs::write(home.path().join("trust.json"), text).unwrap();
     let mut store = TrustStore::load(home.path()).unwrap();

@@ -95,9 +95,7 @@ pub(crate) fn overrides() -> ArgValueCompleter {
 
 fn from_setup(words: fn(&Setup) -> Option<Vec<Word>>) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
-        let environment: Environment = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
+        let environment = Environment::of_process();
         let globals = Globals { quiet: true, ..Globals::default() };
         let setup = Setup::new(globals, environment).ok();
         matching(current, setup.as_ref().and_then(words).unwrap_or_default())

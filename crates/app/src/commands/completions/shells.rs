@@ -4,6 +4,7 @@
 
 use std::{ffi::OsString, io, path::Path};
 
+use crate::environment::Environment;
 use clap_complete::{
     CompletionCandidate,
     engine::complete,
@@ -94,12 +95,9 @@ impl EnvCompleter for Bash {
         folder: Option<&Path>,
         answer: &mut dyn io::Write,
     ) -> io::Result<()> {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "the shell's question, before there is a setup"
-        )]
-        let asked = |name: &str| std::env::var(name).unwrap_or_default();
-        let mut line = Line::read(&asked("_ATTACHE_LINE"), &asked("_ATTACHE_BREAKS"));
+        let environment = Environment::of_process();
+        let asked = |name: &str| environment.get(name).unwrap_or_default();
+        let mut line = Line::read(asked("_ATTACHE_LINE"), asked("_ATTACHE_BREAKS"));
         // The program may stand after variables, or have a path.
         let program = |word: &String| word.rsplit('/').next() == Some("attache");
         let from = line.words.iter().position(program).unwrap_or_default();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::Globals,
-    environment::Environment,
+    environment::{self, Environment},
     failure::{Exit, Failure},
     no_effect,
     print::{
@@ -68,8 +68,7 @@ pub(crate) fn run(
     environment: &Environment,
 ) -> Result<Exit, Failure> {
     let home = environment.get("HOME").filter(|home| !home.is_empty()).map(Path::new);
-    #[expect(clippy::disallowed_methods, reason = "there is no setup to ask yet")]
-    let folder = std::env::current_dir().unwrap_or_default();
+    let folder = environment::current_directory().unwrap_or_default();
     let attache_home = settings::attache_home(environment, home, &folder).ok_or_else(|| {
         Failure::usage("there is no home directory").hint("set HOME or ATTACHE_HOME")
     })?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Read as _};
 
-use attache_runtime::credentials::Origin;
+use attache_runtime::credentials::WebOrigin;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 const MOST: u64 = 64 * 1024;
 
 /// The key; `None` if the user interrupted.
-pub(super) fn read(provider: &str, origin: &Origin) -> Result<Option<SecretString>, Failure> {
+pub(super) fn read(provider: &str, origin: &WebOrigin) -> Result<Option<SecretString>, Failure> {
     let written = if io::stdin().is_terminal() {
         let asked = hidden::ask(&format!("Key of {provider} for {origin} (not shown): "));
         let answer = asked.map_err(|error| {

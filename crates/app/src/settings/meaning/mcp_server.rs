@@ -51,7 +51,7 @@ impl fmt::Debug for Extra {
 }
 
 impl McpServerSettings {
-    pub(super) fn of(server: &Reader<'_>) -> Result<Self, SettingsError> {
+    pub(super) fn read(server: &Reader<'_>) -> Result<Self, SettingsError> {
         Ok(Self {
             command: server.optional("command")?,
             args: server.optional("args")?.unwrap_or_default(),

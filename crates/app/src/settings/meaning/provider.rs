@@ -34,7 +34,7 @@ pub(crate) struct ProviderSettings {
 }
 
 impl ProviderSettings {
-    pub(super) fn of(provider: &Reader<'_>) -> Result<Self, SettingsError> {
+    pub(super) fn read(provider: &Reader<'_>) -> Result<Self, SettingsError> {
         Ok(Self {
             name: provider.optional("name")?,
             base_url: provider.optional("base_url")?,

@@ -22,7 +22,7 @@ pub(super) trait Meaning: Sized {
     const EXPECTED: &'static str;
 
     /// What the value means, if it can be this.
-    fn of(value: &Value) -> Option<Self>;
+    fn read(value: &Value) -> Option<Self>;
 }
 
 impl<'a> Reader<'a> {
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
 }
 
 fn meaning<T: Meaning>(node: &Node, at: &KeyPath) -> Result<T, SettingsError> {
-    T::of(&node.value).ok_or_else(|| SettingsError::WrongValue {
+    T::read(&node.value).ok_or_else(|| SettingsError::WrongValue {
         key: at.to_string(),
         expected: T::EXPECTED.to_owned(),
         found: node.value.kind().to_owned(),
@@ -107,7 +107,7 @@ fn meaning<T: Meaning>(node: &Node, at: &KeyPath) -> Result<T, SettingsError> {
 impl Meaning for String {
     const EXPECTED: &'static str = "a string";
 
-    fn of(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         match value {
             Value::Text(text) => Some(text.clone()),
             _ => None,
@@ -118,15 +118,15 @@ impl Meaning for String {
 impl Meaning for Secret {
     const EXPECTED: &'static str = String::EXPECTED;
 
-    fn of(value: &Value) -> Option<Self> {
-        String::of(value).map(Self::new)
+    fn read(value: &Value) -> Option<Self> {
+        String::read(value).map(Self::new)
     }
 }
 
 impl Meaning for bool {
     const EXPECTED: &'static str = "true or false";
 
-    fn of(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         match value {
             Value::Switch(on) => Some(*on),
             _ => None,
@@ -137,7 +137,7 @@ impl Meaning for bool {
 impl Meaning for u64 {
     const EXPECTED: &'static str = "a whole number";
 
-    fn of(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         match value {
             Value::Whole(number) => Self::try_from(*number).ok(),
             _ => None,
@@ -148,8 +148,8 @@ impl Meaning for u64 {
 impl Meaning for u32 {
     const EXPECTED: &'static str = u64::EXPECTED;
 
-    fn of(value: &Value) -> Option<Self> {
-        u64::of(value).and_then(|number| Self::try_from(number).ok())
+    fn read(value: &Value) -> Option<Self> {
+        u64::read(value).and_then(|number| Self::try_from(number).ok())
     }
 }
 
@@ -157,7 +157,7 @@ impl Meaning for f64 {
     const EXPECTED: &'static str = "a number";
 
     #[expect(clippy::cast_precision_loss, reason = "prices and seconds are far below 2^53")]
-    fn of(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         match value {
             Value::Whole(number) => Some(*number as Self),
             Value::Fraction(number) => Some(*number),
@@ -169,7 +169,7 @@ impl Meaning for f64 {
 impl Meaning for PathBuf {
     const EXPECTED: &'static str = "a path";
 
-    fn of(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         match value {
             Value::Path(path) => Some(path.clone()),
             _ => None,
@@ -180,9 +180,9 @@ impl Meaning for PathBuf {
 impl<T: Meaning> Meaning for Vec<T> {
     const EXPECTED: &'static str = "a list";
 
-    fn of(value: &Value) -> Option<Self> {
+    fn read(value: &Value) -> Option<Self> {
         match value {
-            Value::List(items) => items.iter().map(|item| T::of(&item.value)).collect(),
+            Value::List(items) => items.iter().map(|item| T::read(&item.value)).collect(),
             _ => None,
         }
     }
@@ -193,7 +193,7 @@ macro_rules! meaning_of_words {
         $(impl Meaning for $name {
             const EXPECTED: &'static str = "a known word";
 
-            fn of(value: &Value) -> Option<Self> {
+            fn read(value: &Value) -> Option<Self> {
                 match value {
                     Value::Text(word) => Self::of_word(word),
                     _ => None,

@@ -23,6 +23,7 @@ pub(crate) enum ProjectUse {
         /// Whether it may be set so.
         admits: fn(&Judged<'_>) -> bool,
         /// What it may do, for the documentation.
+        #[cfg_attr(not(test), expect(dead_code, reason = "the documents are held against it"))]
         label: &'static str,
     },
 }

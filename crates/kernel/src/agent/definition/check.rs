@@ -83,7 +83,7 @@ impl Fields {
             _ => {}
         }
         let name = self.definition.agent_type.as_str().to_owned();
-        let key = AgentKey::of(&name);
+        let key = AgentKey::from_name(&name);
         if key.is_empty() {
             let message = if name.is_empty() {
                 "the name is empty".to_owned()
@@ -121,7 +121,7 @@ impl Fields {
         if declared
             && rules.name_from == NameFrom::Frontmatter
             && let Some(stem) = stem
-            && AgentKey::of(&stem) != key
+            && AgentKey::from_name(&stem) != key
         {
             let message = format!("the name `{name}` differs from the file's, `{stem}`");
             self.push(

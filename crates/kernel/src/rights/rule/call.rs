@@ -232,7 +232,7 @@ fn patched(arguments: &Value) -> Option<Vec<Location>> {
 }
 
 fn agent(arguments: &Value, key: &str) -> Option<Subject> {
-    let agent = AgentKey::of(arguments.get(key)?.as_str()?);
+    let agent = AgentKey::from_name(arguments.get(key)?.as_str()?);
     (!agent.is_empty()).then_some(Subject::Agent(agent))
 }
 

@@ -30,7 +30,7 @@ pub struct Fork {
 
 impl Fork {
     /// What a run that is begun now takes over from this one.
-    pub fn of(parent: &Run) -> Self {
+    pub fn from_parent(parent: &Run) -> Self {
         Self {
             messages: parent.state.conversation.messages().to_vec(),
             tools: Arc::clone(&parent.offered),

@@ -300,7 +300,7 @@ impl State {
             .flat_map(|message| message.calls().map(|call| call.id.clone()))
             .collect();
         self.conversation = messages.iter().cloned().collect();
-        self.frame = Frame::of(messages.len(), opening);
+        self.frame = Frame::around_opening(messages.len(), opening);
         self.fill = Fill::guessed(&self.conversation);
         let earlier = messages.iter().skip(self.frame.opening());
         self.heard_since_summary =

@@ -92,7 +92,7 @@ async fn caches_are_asked_for_where_they_have_to_be() {
 
 /// The first request of a run that knows its parent's conversation.
 async fn forked(lab: &Lab, parent: &Run, assignment: Assignment) -> Request {
-    let fork = Some(Fork::of(parent));
+    let fork = Some(Fork::from_parent(parent));
     let (mut run, _) = Run::new(RunRequest { assignment, fork, guard: allow_all() }).unwrap();
     run.start(Duration::ZERO);
     let Step::CallModel(request) = run.next_step() else { panic!("a run begins with a call") };

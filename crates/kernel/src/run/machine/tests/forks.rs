@@ -37,7 +37,7 @@ fn planner() -> Assignment {
 }
 
 fn forked(parent: &Script, assignment: Assignment) -> Script {
-    let fork = Some(Fork::of(&parent.run));
+    let fork = Some(Fork::from_parent(&parent.run));
     Script::begun(Run::new(RunRequest { assignment, fork, guard: guard() }).unwrap())
 }
 
@@ -176,7 +176,7 @@ fn results_of_calls_that_are_gone_go_too() {
         Run::new(RunRequest { assignment: main_agent(), fork: None, guard: guard() }).unwrap();
     run.state = State::default();
     run.happened(opened, Duration::ZERO);
-    let fork = Fork::of(&run).settled(true);
+    let fork = Fork::from_parent(&run).settled(true);
     let fork: Vec<_> = fork.iter().map(|message| (**message).clone()).collect();
     let kept = Message::Tool { results: vec![result("a")] };
     assert_eq!(fork, [Message::system("parent"), Message::user("do"), settled, kept]);
