@@ -12,11 +12,12 @@ use attache_kernel::agent::{
     registry::{DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
 };
 use attache_runtime::{
-    credentials::Credentials,
-    discovery::{Discovery, Places, content_hash},
+    agents::{
+        discovery::{Discovery, Places, content_hash},
+        trust::{TrustError, TrustStore},
+    },
     host::{Models, Offer, OrderError},
-    model::http::HttpClient,
-    trust::{TrustError, TrustStore},
+    model::{credentials::Credentials, http::HttpClient},
 };
 
 use crate::{

@@ -1,8 +1,7 @@
 //! The transcript store as the settings and the environment want it, and its errors as failures.
 
 use attache_runtime::{
-    credentials::Credentials,
-    model::provider::builtin,
+    model::{credentials::Credentials, provider::builtin},
     store::{FileStore, Options, Secrets, StoreError},
 };
 use secrecy::ExposeSecret as _;

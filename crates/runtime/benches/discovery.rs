@@ -15,7 +15,7 @@ use attache_kernel::agent::definition::{
     Dialect, Format, Scope,
     reading::{Rules, Source, read},
 };
-use attache_runtime::{
+use attache_runtime::agents::{
     discovery::{Discovery, DiscoveryMode, Places, list_path},
     trust::TrustStore,
 };
@@ -87,7 +87,7 @@ fn main() {
             black_box(discovery.look(&trust));
         })
     });
-    let mut discovery = Discovery::new(places, rules.clone());
+    let mut discovery = Discovery::new(places, rules);
     discovery.look(&trust);
     let mut read_again = 0;
     let again = median(|| timed(|| read_again += discovery.look(&trust).files_read));

@@ -31,14 +31,15 @@ use attache_kernel::{
 };
 use attache_runtime::{
     approvals::Approvals,
-    artifacts::Artifacts,
     events::EventLog,
     executor::{Execution, Patience, drive},
     model::{Chunks, Model, ModelCall, ModelFuture},
     store::{FileStore, JournalWriter, Options, StoreFuture},
     tasks::Links,
-    tool::{AnswerForm, FileGuard, Tool, ToolContext, ToolFuture, ToolOutput},
-    workspace::Workspace,
+    tool::{
+        AnswerForm, FileGuard, Tool, ToolContext, ToolFuture, ToolOutput, artifacts::Artifacts,
+        workspace::Workspace,
+    },
 };
 use attache_testkit::assignment::assignment_of;
 use serde_json::{Value, json};

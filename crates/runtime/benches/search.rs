@@ -15,9 +15,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use attache_runtime::{
-    artifacts::Artifacts,
-    tool::{AnswerForm, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
+use attache_runtime::tool::{
+    AnswerForm, FileGuard, Tool, ToolContext, artifacts::Artifacts, catalogue::builtin_tools,
     workspace::Workspace,
 };
 use serde_json::{Value, json};

@@ -45,12 +45,11 @@ pub use self::{
     workplace::Workplace,
 };
 use crate::{
+    agents::{discovery::Discovery, trust::TrustStore},
     approvals::Approvals,
     clock,
-    discovery::Discovery,
     store::{RunState, Store},
     tasks::{Past, RunHandle, Start, TreeBudgetStart, TreeLimits, new_run_id, new_session_id},
-    trust::TrustStore,
 };
 
 /// What the front door works with.

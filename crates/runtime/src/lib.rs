@@ -2,31 +2,32 @@
 //!
 //! All the IO is here, and none of the ambience: no terminal, no command line, no home directory, no
 //! environment. Whatever of that is needed comes in as an argument.
+//!
+//! A program that runs agents needs the [`prelude`] and little else: an [`Order`](prelude::Order) becomes a
+//! prepared run, and that a [`RunHandle`](prelude::RunHandle).
 
 #![warn(missing_docs)]
-
-pub mod builtin;
-pub mod credentials;
-pub mod discovery;
-pub mod trust;
 
 pub mod prelude;
 pub mod runtime;
 
 pub mod host;
 
+#[doc(hidden)]
+pub mod agents;
+
+#[doc(hidden)]
 pub mod executor;
 pub mod tasks;
 
-pub mod clock;
 pub mod events;
 pub mod store;
 
 pub mod model;
 
 pub mod approvals;
-pub mod artifacts;
-mod private_file;
-mod remedy;
 pub mod tool;
-pub mod workspace;
+
+#[doc(hidden)]
+pub mod clock;
+mod disk;

@@ -3,6 +3,7 @@
 //! One streaming method; a caller that wants no chunks ignores them. Foreign wire types never leave the
 //! module of their provider.
 
+pub mod credentials;
 pub mod http;
 pub mod provider;
 pub mod remote;

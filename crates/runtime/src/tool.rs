@@ -4,6 +4,7 @@
 //! of the world through its context alone.
 
 mod arguments;
+pub mod artifacts;
 pub mod catalogue;
 mod content;
 mod file_filter;
@@ -16,6 +17,7 @@ mod off_thread;
 mod read_file;
 mod view_image;
 pub(crate) mod wording;
+pub mod workspace;
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
@@ -27,9 +29,11 @@ use tokio_util::sync::CancellationToken;
 pub use self::file_guard::FileGuard;
 use self::findings::Findings;
 use crate::{
-    artifacts::Artifacts,
     tasks::Delegate,
-    workspace::{PathError, Workspace},
+    tool::{
+        artifacts::Artifacts,
+        workspace::{PathError, Workspace},
+    },
 };
 
 /// Something a model can call.

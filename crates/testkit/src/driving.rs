@@ -23,10 +23,11 @@ use attache_kernel::{
     },
 };
 use attache_runtime::{
-    artifacts::Artifacts,
     model::{Chunk, Model, ModelCall},
-    tool::{AnswerForm, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
-    workspace::Workspace,
+    tool::{
+        AnswerForm, FileGuard, Tool, ToolContext, artifacts::Artifacts, catalogue::builtin_tools,
+        workspace::Workspace,
+    },
 };
 use serde_json::Value;
 use tempfile::TempDir;

@@ -9,7 +9,7 @@ use attache_kernel::{
     },
     path_text,
 };
-use attache_runtime::{
+use attache_runtime::agents::{
     discovery::content_hash,
     trust::{self, ContentHash, TrustedFile},
 };

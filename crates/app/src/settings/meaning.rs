@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 pub(crate) use attache_kernel::agent::definition::reading::NameFrom;
 pub(crate) use attache_runtime::{
-    discovery::DiscoveryMode, model::wire::WireApi, store::Durability,
+    agents::discovery::DiscoveryMode, model::wire::WireApi, store::Durability,
 };
 
 pub(crate) use self::{

@@ -15,13 +15,12 @@ use attache_kernel::{
 };
 use attache_offline::OfflineModel;
 use attache_runtime::{
-    credentials::Credentials,
     executor::Patience,
     host::{
         Host, McpOffer, ModelPolicy, Models, Offer, ParentModel, Providers, Switchboard, Workplace,
         appraise,
     },
-    model::{Model, provider::ProviderDescription},
+    model::{Model, credentials::Credentials, provider::ProviderDescription},
     runtime::Runtime,
     store::FileStore,
     tasks::{Runs, TreeLimits},

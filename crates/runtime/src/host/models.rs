@@ -15,9 +15,9 @@ use attache_kernel::{
 };
 
 use super::notice::Notice;
-use crate::{
+use crate::model::{
     credentials::{Credentials, KeyLookup, WebOrigin},
-    model::provider::{ApiKey, ProviderDescription, builtin},
+    provider::{ApiKey, ProviderDescription, builtin},
 };
 
 /// What the user wants of models.

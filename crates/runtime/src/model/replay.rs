@@ -92,7 +92,7 @@ impl ReplayModel {
         match fs::read(path) {
             Ok(bytes) => Self::parse(&name, &String::from_utf8_lossy(&bytes)),
             Err(error) => Err(ReplayError::Unreadable {
-                reason: crate::workspace::reason(&error),
+                reason: crate::tool::workspace::reason(&error),
                 path: name,
             }),
         }

@@ -10,7 +10,10 @@ use attache_kernel::agent::definition::{Diagnostic, reading::Rules};
 
 use super::Runtime;
 use crate::{
-    discovery::{Discovery, DiscoveryMode, Places},
+    agents::{
+        discovery::{Discovery, DiscoveryMode, Places},
+        trust::{TrustError, TrustStore},
+    },
     executor::Patience,
     host::{Host, ModelPolicy, Models, Offer, Providers, Switchboard, Workplace},
     model::{
@@ -21,7 +24,6 @@ use crate::{
     store::{FileStore, Options, Store},
     tasks::{Runs, TreeLimits},
     tool::{Tool, catalogue::builtin_tools},
-    trust::{TrustError, TrustStore},
 };
 
 /// Sets up a runtime. What is not set is as bare as it can be: no agents but the built-in ones, no

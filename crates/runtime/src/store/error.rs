@@ -8,7 +8,7 @@ use std::{
 use attache_kernel::run::transcript::FORMAT;
 use rustix::io::Errno;
 
-use crate::remedy::remedy;
+use crate::disk::remedy::remedy;
 
 /// Why a run cannot be written, read, found or owned.
 #[derive(Debug, thiserror::Error)]

@@ -36,7 +36,6 @@ use uuid::Uuid;
 
 use crate::{
     approvals::Approvals,
-    artifacts::Artifacts,
     clock,
     events::EventLog,
     executor::{Broken, Execution, Patience, drive},
@@ -44,8 +43,12 @@ use crate::{
     model::Model,
     store::{ResumeClaim, Secrets, Store, StoreError},
     tasks::{Delegate, Links, LiveRun, RunHandle, Slots, TreeBudget, TreeLimits, letterbox},
-    tool::{AnswerForm, FileGuard, Tool, ToolContext, catalogue::builtin_tools},
-    workspace::{Workspace, WorkspaceError},
+    tool::{
+        AnswerForm, FileGuard, Tool, ToolContext,
+        artifacts::Artifacts,
+        catalogue::builtin_tools,
+        workspace::{Workspace, WorkspaceError},
+    },
 };
 
 /// Starts runs and owns them. A copy is the same owner.

@@ -6,7 +6,7 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::ToolOutput;
-use crate::{
+use crate::tool::{
     artifacts::first_bytes,
     workspace::{GlobBoundError, check_glob},
 };

@@ -16,7 +16,7 @@ use attache_kernel::rights::{
 };
 
 use super::ToolOutput;
-use crate::workspace::{Location, PathError, Workspace};
+use crate::tool::workspace::{Location, PathError, Workspace};
 
 /// Which files the tools of a run may have.
 #[derive(Debug, Clone)]

@@ -21,7 +21,7 @@ use super::{
     arguments::Arguments, catalogue::threads, file_filter::FileFilter, file_guard::Readable,
     off_thread::in_turn,
 };
-use crate::workspace::{Kind, Location, NameKind, Next, PathError, Seen, Walked, Workspace};
+use crate::tool::workspace::{Kind, Location, NameKind, Next, PathError, Seen, Walked, Workspace};
 
 /// How many files are found at most.
 const MAX_FOUND: usize = 200_000;

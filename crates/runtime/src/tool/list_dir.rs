@@ -14,7 +14,7 @@ use super::{
     Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::Arguments, file_guard::Readable, off_thread::off_thread, wording::count,
 };
-use crate::{
+use crate::tool::{
     artifacts::{Artifacts, Bound},
     workspace::Workspace,
 };

@@ -26,7 +26,7 @@ use super::{
     off_thread::off_thread,
     wording::{count, grouped, size},
 };
-use crate::workspace::{Location, Workspace, reason};
+use crate::tool::workspace::{Location, Workspace, reason};
 
 /// How many lines are shown unless asked otherwise.
 const DEFAULT_LINES: usize = 2000;

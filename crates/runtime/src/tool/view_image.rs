@@ -22,7 +22,7 @@ use super::{
     off_thread::off_thread,
     wording::size,
 };
-use crate::workspace::{Location, reason};
+use crate::tool::workspace::{Location, reason};
 
 /// The largest file that is shown: providers take 5 MB a picture and count it in base64, which has
 /// four bytes for every three.

@@ -5,7 +5,7 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
 };
 
-use attache_runtime::credentials::{Credentials, CredentialsError, KeyLookup, WebOrigin};
+use attache_runtime::model::credentials::{Credentials, CredentialsError, KeyLookup, WebOrigin};
 use secrecy::{ExposeSecret as _, SecretString};
 use tempfile::TempDir;
 

@@ -31,7 +31,6 @@ use attache_kernel::{
 };
 use attache_runtime::{
     approvals::{ApprovalAnswer, ApprovalFuture, Approvals, Approver, Question},
-    artifacts::Artifacts,
     events::{EventLog, Events},
     executor::{Execution, Patience, drive},
     model::{Chunk, Chunks, Model, ModelCall, ModelFuture},
@@ -39,9 +38,8 @@ use attache_runtime::{
     tasks::Links,
     tool::{
         AnswerForm, Concurrency, FileGuard, Repeatability, Tool, ToolContext, ToolFuture,
-        ToolOutput, ToolSpec, catalogue::builtin_tools,
+        ToolOutput, ToolSpec, artifacts::Artifacts, catalogue::builtin_tools, workspace::Workspace,
     },
-    workspace::Workspace,
 };
 use attache_testkit::{
     assignment::assignment_of,

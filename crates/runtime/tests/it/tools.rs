@@ -15,10 +15,9 @@ mod workspace;
 
 use std::{fs, os::unix::fs::symlink, path::Path, sync::Arc};
 
-use attache_runtime::{
-    artifacts::Artifacts,
-    tool::{AnswerForm, FileGuard, Tool, ToolContext, ToolOutput, catalogue::builtin_tools},
-    workspace::Workspace,
+use attache_runtime::tool::{
+    AnswerForm, FileGuard, Tool, ToolContext, ToolOutput, artifacts::Artifacts,
+    catalogue::builtin_tools, workspace::Workspace,
 };
 use serde_json::Value;
 use tempfile::TempDir;

@@ -3,7 +3,7 @@
 //! A setting has the type of whatever it decides: a word is read as that type, and mirrored nowhere.
 
 use attache_kernel::agent::definition::reading::NameFrom;
-use attache_runtime::{discovery::DiscoveryMode, model::wire::WireApi, store::Durability};
+use attache_runtime::{agents::discovery::DiscoveryMode, model::wire::WireApi, store::Durability};
 
 /// A type whose values are words in the settings.
 pub(crate) trait Words: Copy + 'static {

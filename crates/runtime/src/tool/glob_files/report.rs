@@ -9,7 +9,7 @@ use super::{
     },
     Found, Key, MAX_FOUND, Request, ToolOutput,
 };
-use crate::artifacts::{Artifacts, Bound};
+use crate::tool::artifacts::{Artifacts, Bound};
 
 /// How many paths are shown at most.
 const MAX_SHOWN: usize = 200;

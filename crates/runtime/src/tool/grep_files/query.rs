@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::{
     ToolOutput, arguments::Arguments, file_filter::FileFilter, file_guard::Readable,
 };
-use crate::workspace::{Location, Workspace};
+use crate::tool::workspace::{Location, Workspace};
 
 /// The longest pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 16 << 10;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::hits::Hits;
-use crate::workspace::Walked;
+use crate::tool::workspace::Walked;
 
 /// The files that matter so far, by path below the root.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use super::{
     query::{MAX_LIMIT, Mode, Query},
     ranking::Found,
 };
-use crate::{
+use crate::tool::{
     artifacts::{Artifacts, Bound, first_bytes},
     workspace::Kind,
 };

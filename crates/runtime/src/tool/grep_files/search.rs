@@ -20,7 +20,7 @@ use super::{
     query::{LineMode, Mode, Query},
     ranking::{Found, Ranking},
 };
-use crate::workspace::{Kind, NameKind, Next, Seen, Walked, reason};
+use crate::tool::workspace::{Kind, NameKind, Next, Seen, Walked, reason};
 
 /// The most memory for one line, or for one file if matches may span lines.
 const MAX_HEAP: usize = 16 << 20;

@@ -14,7 +14,9 @@ use super::super::{
     findings::{Findings, FoundFile},
     wording::{count, left_out, size},
 };
-use crate::workspace::{Directory, EntryKind, IgnoreRules, Location, PathError, reason, shown};
+use crate::tool::workspace::{
+    Directory, EntryKind, IgnoreRules, Location, PathError, reason, shown,
+};
 
 /// How many entries are read at most.
 const MAX_READ: usize = 50_000;

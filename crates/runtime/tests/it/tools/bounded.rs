@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, fs, os::unix::fs::PermissionsExt as _};
 
-use attache_runtime::artifacts::{Artifacts, Bound};
+use attache_runtime::tool::artifacts::{Artifacts, Bound};
 use serde_json::json;
 
 use super::Fixture;

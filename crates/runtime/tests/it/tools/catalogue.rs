@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use attache_runtime::{
+use attache_runtime::tool::{
+    Concurrency, Repeatability, Tool, ToolContext, ToolOutput, ToolSpec,
     artifacts::Artifacts,
-    tool::{Concurrency, Repeatability, Tool, ToolContext, ToolOutput, ToolSpec},
     workspace::{Location, PathError, Workspace},
 };
 use serde_json::json;

@@ -26,7 +26,7 @@ use self::{
     file::{Content, Hashing, Stamp},
     walk::Entry,
 };
-use crate::{
+use crate::agents::{
     builtin,
     trust::{BaseDirCheck, ContentHash, TrustStore},
 };

@@ -22,7 +22,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
 pub use self::origin::{OriginError, WebOrigin};
-use crate::{
+use crate::disk::{
     private_file::{self, Privacy, Refusal},
     remedy::remedy,
 };

@@ -12,8 +12,11 @@ use std::{
 
 use crate::{
     store::Secrets,
-    tool::{ToolOutput, wording::count},
-    workspace::{reason, shown},
+    tool::{
+        ToolOutput,
+        wording::count,
+        workspace::{reason, shown},
+    },
 };
 
 /// The directory that whole texts are kept in; it is made when the first one is.

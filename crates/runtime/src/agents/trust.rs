@@ -19,7 +19,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::{
+use crate::disk::{
     private_file::{self, Privacy, Refusal},
     remedy::remedy,
 };

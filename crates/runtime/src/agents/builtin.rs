@@ -12,7 +12,7 @@ use attache_kernel::agent::{
 
 /// The files under `agents/`.
 const FILES: [&str; 2] =
-    [include_str!("../../../agents/explore.md"), include_str!("../../../agents/plan.md")];
+    [include_str!("../../../../agents/explore.md"), include_str!("../../../../agents/plan.md")];
 
 /// The built-in agents, read like any other file.
 pub fn candidates(rules: &Rules) -> Vec<Candidate> {

@@ -9,7 +9,7 @@ use std::{
 
 use attache_kernel::agent::definition::{Code, Diagnostic, Position};
 
-use crate::trust::ContentHash;
+use crate::agents::trust::ContentHash;
 
 /// The maximum size of a definition; the largest real one has 88 KB.
 pub(super) const MAX_BYTES: u64 = 1024 * 1024;
