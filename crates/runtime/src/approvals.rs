@@ -14,6 +14,30 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 /// Somebody who can be asked whether a call may begin.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use attache_runtime::prelude::*;
+/// use tokio_util::sync::CancellationToken;
+///
+/// /// Approves what only reads.
+/// #[derive(Debug)]
+/// struct Cautious;
+///
+/// impl Approver for Cautious {
+///     fn ask(&self, question: Question, _: CancellationToken) -> ApprovalFuture<'_> {
+///         let answer = match question.tool.to_string().as_str() {
+///             "read_file" | "grep_files" => ApprovalAnswer::Session,
+///             other => ApprovalAnswer::No { words: format!("{other} is not for you") },
+///         };
+///         Box::pin(async { answer })
+///     }
+/// }
+///
+/// let order = Order { approver: Some(Arc::new(Cautious)), ..Order::new("Explore", "look around") };
+/// # drop(order);
+/// ```
 pub trait Approver: fmt::Debug + Send + Sync {
     /// Asks. Once the token is cancelled nobody waits for the answer any more, and the future is
     /// dropped.

@@ -19,6 +19,33 @@ use attache_kernel::{
 };
 
 /// Something that answers a conversation.
+///
+/// ```
+/// use attache_kernel::{
+///     model::usage::Usage,
+///     run::{Reply, event::StopReason, message::AssistantPart},
+/// };
+/// use attache_runtime::prelude::*;
+///
+/// /// Says the same, whatever it is asked.
+/// #[derive(Debug)]
+/// struct Parrot;
+///
+/// impl Model for Parrot {
+///     fn call<'a>(&'a self, call: ModelCall<'a>, chunks: Chunks<'a>) -> ModelFuture<'a> {
+///         let text = format!("{} messages, I see.", call.request.messages.len());
+///         chunks(Chunk::Text(text.clone()));
+///         let content = vec![AssistantPart::Text { text, provider_data: None }];
+///         let reply =
+///             Reply { content, stop: StopReason::EndTurn, usage: Usage::default(), cost_usd: None };
+///         Box::pin(async move { Ok(reply) })
+///     }
+/// }
+///
+/// # let folder = tempfile::tempdir()?;
+/// let runtime = Runtime::builder(folder.path()).model("parrot", Parrot).build()?;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 pub trait Model: fmt::Debug + Send + Sync {
     /// Answers. Pieces of text and reasoning are given to `chunks` as they arrive; the reply is whole.
     /// Dropping the future ends the call and whatever it holds open.

@@ -30,6 +30,28 @@ pub use self::{
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Keeps the journals of runs.
+///
+/// ```
+/// use attache_runtime::prelude::*;
+/// # use attache_testkit::house_model::HouseModel;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// # let folder = tempfile::tempdir()?;
+/// # std::fs::write(folder.path().join("notes.txt"), "The answer is 42.")?;
+/// # let runtime = Runtime::builder(folder.path())
+/// #     .agents_json(r#"{"reader": {"description": "d", "prompt": "You read.", "tools": ["Read"]}}"#)
+/// #     .model("house-model", HouseModel)
+/// #     .build()?;
+/// # let order = Order { model: Some("house-model".into()), ..Order::new("reader", "Read notes.txt") };
+/// let handle = runtime.start(runtime.prepare(order).await?).await?;
+/// handle.result().await?;
+///
+/// let transcript = runtime.store().read(handle.id().as_str()).await?;
+/// assert_eq!(transcript.header.run.task, "Read notes.txt");
+/// assert_eq!(runtime.store().list().await?.len(), 1);
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 pub trait Store: fmt::Debug + Send + Sync {
     /// Begins the journal of a new run with its header. The caller owns the run until it drops the
     /// writer.

@@ -37,6 +37,41 @@ use crate::{
 };
 
 /// Something a model can call.
+///
+/// ```
+/// use attache_kernel::rights::tool_name::ToolName;
+/// use attache_runtime::{prelude::*, tool::{Concurrency, Repeatability}};
+/// use serde_json::{Value, json};
+///
+/// #[derive(Debug)]
+/// struct Weekday(ToolSpec);
+///
+/// impl Weekday {
+///     fn new() -> Self {
+///         Self(ToolSpec {
+///             name: ToolName::Host("weekday".into()),
+///             description: "Tells the day of the week.".into(),
+///             parameters: json!({"type": "object", "properties": {}}),
+///             concurrency: Concurrency::Parallel,
+///             repetition: Repeatability::Repeatable,
+///         })
+///     }
+/// }
+///
+/// impl Tool for Weekday {
+///     fn spec(&self) -> &ToolSpec {
+///         &self.0
+///     }
+///
+///     fn call<'a>(&'a self, _: Value, _: &'a ToolContext) -> ToolFuture<'a> {
+///         Box::pin(async { ToolOutput::text("Monday") })
+///     }
+/// }
+///
+/// # let folder = tempfile::tempdir()?;
+/// let runtime = Runtime::builder(folder.path()).tool(Weekday::new()).build()?;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 pub trait Tool: fmt::Debug + Send + Sync {
     /// What the model is told about it, paid for on every turn, and what a call does to the world.
     fn spec(&self) -> &ToolSpec;

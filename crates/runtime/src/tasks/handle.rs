@@ -19,6 +19,33 @@ use crate::events::{EventLog, Events};
 ///
 /// Any number of handles may wait for the result and read the events, while the run goes on and after
 /// it has ended.
+///
+/// ```
+/// use attache_runtime::prelude::*;
+/// # use attache_testkit::house_model::HouseModel;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// # let folder = tempfile::tempdir()?;
+/// # std::fs::write(folder.path().join("notes.txt"), "The answer is 42.")?;
+/// # let runtime = Runtime::builder(folder.path())
+/// #     .agents_json(r#"{"reader": {"description": "d", "prompt": "You read.", "tools": ["Read"]}}"#)
+/// #     .model("house-model", HouseModel)
+/// #     .build()?;
+/// # let order = Order { model: Some("house-model".into()), ..Order::new("reader", "Read notes.txt") };
+/// let handle = runtime.start(runtime.prepare(order).await?).await?;
+/// let result = handle.result().await?;
+/// assert_eq!(result.status, Status::Goal);
+///
+/// // The events are still there, from the first on.
+/// let mut events = handle.events(1);
+/// let mut calls = 0;
+/// while let Some(event) = events.next().await {
+///     calls += u32::from(matches!(event.event, Event::ToolStarted { .. }));
+/// }
+/// assert_eq!(calls, result.total_tool_use_count);
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct RunHandle {
     live: Arc<LiveRun>,
