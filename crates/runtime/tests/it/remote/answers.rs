@@ -1,6 +1,6 @@
 //! Answers of the four APIs, however they are cut, spelled and padded, and the quirks of compatible servers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use attache_kernel::{
     model::{
@@ -779,13 +779,11 @@ async fn gemini_does_not_hold_an_answer_open_with_signs_of_life() {
             gate.pass();
         }
     };
-    let began = Instant::now();
     let said = tokio::select! {
         said = reply(Api::Gemini, pinging) => said,
         () = drips => return,
     };
     assert_eq!(text_of(&said.content), "x");
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }
 
 #[tokio::test]
