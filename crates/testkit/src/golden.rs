@@ -4,13 +4,18 @@
 
 use std::{env, fs, path::Path};
 
+/// Whether golden files are rewritten.
+#[expect(clippy::disallowed_methods, reason = "the switch for rewriting golden files")]
+pub fn is_update() -> bool {
+    env::var_os("UPDATE_GOLDEN").is_some()
+}
+
 /// Compares with the golden file.
 ///
 /// # Panics
 /// If they differ.
 pub fn check(path: &Path, actual: &str) {
-    #[expect(clippy::disallowed_methods, reason = "the switch for rewriting golden files")]
-    let update = env::var_os("UPDATE_GOLDEN").is_some();
+    let update = is_update();
     let expected = fs::read_to_string(path).ok();
     if expected.as_deref() == Some(actual) {
         return;

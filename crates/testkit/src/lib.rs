@@ -1,4 +1,4 @@
-//! The testkit pretends: projects, corpora, golden files and models for the tests of the other crates.
+//! The testkit pretends: projects, corpora, golden files, models and scenarios for the tests of the other crates.
 //! It stands on them, so only what lies in their `tests/` may use it.
 //!
 //! A helper that fails says so by panicking, as tests do.
@@ -16,6 +16,7 @@ pub mod driving;
 pub mod golden;
 pub mod house_model;
 pub mod project;
+pub mod scenario;
 pub mod scripted_model;
 pub mod scripted_server;
 pub mod secure_front;

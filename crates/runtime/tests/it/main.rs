@@ -11,6 +11,8 @@ mod handles;
 mod remote;
 #[cfg(test)]
 mod replay;
+#[cfg(test)]
+mod scenarios;
 mod store;
 #[cfg(test)]
 mod tools;
