@@ -13,8 +13,10 @@
 pub mod assignment;
 pub mod corpus;
 pub mod driving;
+pub mod entry;
 pub mod golden;
 pub mod house_model;
+pub mod other_writer;
 pub mod project;
 pub mod scenario;
 pub mod scripted_model;

@@ -2,13 +2,11 @@
 
 use std::{
     fs::{self, File},
-    io::{BufRead as _, BufReader},
     path::PathBuf,
-    process::{Command, Stdio},
     time::{Duration, SystemTime},
 };
 
-use attache_testkit::project::TestProject;
+use attache_testkit::{other_writer::OtherWriter, project::TestProject};
 
 use crate::project;
 
@@ -86,20 +84,10 @@ fn json_says_what_went() {
 fn a_run_that_goes_on_stays() {
     let project = project();
     let path = transcript(&project, "agent-1", 40);
-    let mut holder = Command::new("sh")
-        .args(["-c", "exec 9<\"$0\"; flock 9 && echo held && read -r _"])
-        .arg(&path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(holder.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "held\n", "`flock` of util-linux is needed");
+    let writer = OtherWriter::holding(&path);
     let ran = project.run(&["clean", "--older-than", "0s"]);
     assert!(ran.stdout.contains("1 kept, 1 of them because they still run"), "{}", ran.stdout);
     assert!(path.exists());
-    drop(holder.stdin.take());
-    holder.wait().unwrap();
+    writer.end();
     assert!(project.run(&["clean", "--older-than", "0s"]).stdout.contains("removed agent-1"));
 }

@@ -4,10 +4,10 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{BufRead as _, BufReader, Read as _, Write as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
 };
 
-use attache_testkit::project::TestProject;
+use attache_testkit::{other_writer::OtherWriter, project::TestProject};
 
 use crate::project;
 
@@ -126,21 +126,6 @@ fn a_damaged_transcript_is_an_error_with_its_line() {
     assert_eq!(project.run(&["transcript", ID, "--json"]).code, Some(0));
 }
 
-/// Holds the lock of a writer; `flock` of util-linux does it in a process of its own.
-fn writer(path: &Path) -> std::process::Child {
-    let mut holder = Command::new("sh")
-        .args(["-c", "exec 9>>\"$0\"; flock 9 && echo held && read -r _"])
-        .arg(path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(holder.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "held\n", "`flock` of util-linux is needed");
-    holder
-}
-
 fn append(path: &Path, text: &str) {
     OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
@@ -151,7 +136,7 @@ fn follow_goes_on_until_the_run_ends() {
     let golden: Vec<&str> = GOLDEN.split_inclusive('\n').collect();
     for options in [&["--follow"][..], &["--follow", "--json"]] {
         let path = write(&project, ID, &lines(4));
-        let mut holder = writer(&path);
+        let writer = OtherWriter::holding(&path);
         let arguments = [&["transcript", ID], options].concat();
         let mut child = project.command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -176,8 +161,7 @@ fn follow_goes_on_until_the_run_ends() {
         } else {
             assert!(seen.contains("(running)") && seen.contains("goal: 2 turns"), "{seen}");
         }
-        drop(holder.stdin.take());
-        holder.wait().unwrap();
+        writer.end();
     }
 }
 
@@ -250,7 +234,7 @@ fn what_went_to_make_room_is_told_in_a_line() {
 fn follow_ends_when_the_writer_is_gone() {
     let project = project();
     let path = write(&project, ID, &lines(6));
-    let mut holder = writer(&path);
+    let writer = OtherWriter::holding(&path);
     let mut child =
         project.command(&["transcript", ID, "--follow"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -258,8 +242,7 @@ fn follow_ends_when_the_writer_is_gone() {
     while !seen.contains("Turn 1/30") {
         assert!(output.read_line(&mut seen).unwrap() > 0, "{seen}");
     }
-    drop(holder.stdin.take());
-    holder.wait().unwrap();
+    writer.end();
     output.read_to_string(&mut seen).unwrap();
     assert!(child.wait().unwrap().success());
     assert!(seen.contains("interrupted: it was cut off"), "{seen}");

@@ -3,8 +3,7 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::{BufRead as _, BufReader, Write as _},
-    process::{Command, Stdio},
+    io::Write as _,
     sync::{Arc, mpsc},
     task::{Context, Poll, Waker},
     thread,
@@ -12,15 +11,18 @@ use std::{
 };
 
 use attache_kernel::{
-    id::{RunId, SessionId, ToolCallId},
+    id::{RunId, SessionId},
     run::{
         event::{Event, Progress},
-        message::ToolResult,
         transcript::{Entry, Header, Line},
     },
 };
 use attache_runtime::store::{
     Durability, FileStore, JournalWriter as _, Options, Secrets, Store, StoreError,
+};
+use attache_testkit::{
+    entry::{entry, tool_answer as answer},
+    other_writer::OtherWriter,
 };
 use tempfile::TempDir;
 
@@ -33,24 +35,6 @@ fn header(id: &str) -> Header {
     header.run.agent_id = RunId::new(id);
     header.run.session_id = SessionId::new("s");
     *header
-}
-
-fn entry(seq: u64, event: Event) -> Entry {
-    Entry::new(seq, "2026-11-05T10:00:00.000Z", Duration::ZERO, event)
-}
-
-/// An answer of a tool, which may be of any length.
-fn answer(seq: u64, text: &str) -> Entry {
-    let result = ToolResult {
-        call_id: ToolCallId::new("call_1"),
-        text: text.to_owned(),
-        is_error: false,
-        images: Vec::new(),
-        artifacts: Vec::new(),
-        data: None,
-    };
-    let tool_name = "read_file".to_owned();
-    entry(seq, Event::ToolReturned { tool_name, result, duration_ms: Some(1) })
 }
 
 fn turn_end(seq: u64) -> Entry {
@@ -261,16 +245,7 @@ fn a_follower_of_a_killed_writer_ends() {
     let store = store_in(&folder, Options::default());
     drop(store.create(&header("agent-1")).unwrap());
     let path = store.sessions().join("s/agent-1.jsonl");
-    let mut writer = Command::new("sh")
-        .args(["-c", "exec 9>>\"$0\"; flock 9 && echo held && exec cat >&9"])
-        .arg(&path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(writer.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "held\n", "`flock` of util-linux is needed");
+    let mut writer = OtherWriter::holding(&path);
     let mut follower = store.follow("agent-1").unwrap();
     assert_eq!(follower.next_lines().unwrap().unwrap().len(), 1);
     let (told, lines) = mpsc::channel();
@@ -279,16 +254,14 @@ fn a_follower_of_a_killed_writer_ends() {
             told.send(lines).unwrap();
         }
     });
-    let mut input = writer.stdin.take().unwrap();
     let line = Line::Event(answer(1, "on")).to_json().unwrap();
-    writeln!(input, "{line}").unwrap();
+    writer.append(&line);
     assert_eq!(lines.recv().unwrap(), std::slice::from_ref(&line));
     // A transcript that is removed is followed as long as its writer lives.
     fs::remove_dir_all(store.sessions()).unwrap();
-    writeln!(input, "{line}").unwrap();
+    writer.append(&line);
     assert_eq!(lines.recv().unwrap(), [line]);
-    writer.kill().unwrap();
-    writer.wait().unwrap();
+    writer.kill();
     following.join().unwrap();
     assert!(lines.recv().is_err(), "nothing more was told");
 }

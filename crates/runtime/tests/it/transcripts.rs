@@ -17,13 +17,14 @@ use attache_kernel::{
     id::{RunId, SessionId, ToolCallId},
     run::{
         event::Event,
-        message::{AssistantPart, Message, ToolCall, ToolResult},
+        message::{AssistantPart, Message, ToolCall},
         transcript::{Entry, Header, Line, fold},
     },
 };
 use attache_runtime::store::{
     Durability, FileStore, Options, RunState, Secrets, Store, StoreError, files::FileWriter,
 };
+use attache_testkit::entry::tool_answer as answer;
 use tempfile::TempDir;
 
 const GOLDEN: &str = include_str!("../../../kernel/tests/it/golden/transcript.jsonl");
@@ -84,21 +85,6 @@ fn entries() -> Vec<Entry> {
             Line::Header(_) => None,
         })
         .collect()
-}
-
-/// An answer of a tool, which is the place for any text.
-fn answer(seq: u64, text: &str) -> Entry {
-    let result = ToolResult {
-        call_id: ToolCallId::new("call_1"),
-        text: text.to_owned(),
-        is_error: false,
-        images: Vec::new(),
-        artifacts: Vec::new(),
-        data: None,
-    };
-    let event =
-        Event::ToolReturned { tool_name: "read_file".to_owned(), result, duration_ms: Some(1) };
-    Entry::new(seq, "2026-11-05T10:00:00.000Z", Duration::ZERO, event)
 }
 
 fn mode(path: &Path) -> u32 {
