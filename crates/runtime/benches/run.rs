@@ -1,5 +1,5 @@
-//! What the loop costs: time a turn with an in-process model, journal included, as runs get longer; and
-//! what a run that waits costs in memory.
+//! What the loop costs: the time of a turn with an in-process model, journal included, as runs get
+//! longer; what a log adds to a turn; and what a run that waits costs in memory.
 //!
 //! `cargo bench -p attache-runtime --bench run`. Compare the ratios; times depend on the machine.
 
@@ -45,8 +45,9 @@ use attache_testkit::assignment::assignment_of;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+use tracing_subscriber::{fmt::format::FmtSpan, layer::SubscriberExt as _};
 
-/// Calls a tool each turn, with other arguments each time, and completes after so many.
+/// Calls a tool each turn, with other arguments each time, and completes in the last of `turns`.
 #[derive(Debug)]
 struct Counting {
     turns: usize,
@@ -169,7 +170,7 @@ impl World {
     }
 }
 
-/// So many runs wait at once.
+/// The number of runs that wait at once.
 const WAITING: usize = 1000;
 
 /// The resident memory of this process, in bytes.
@@ -189,35 +190,69 @@ impl Model for Silent {
     }
 }
 
+/// Where a run is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Journal {
+    None,
+    Disk,
+}
+
+/// The median time of a turn over several runs of this many turns.
+fn turn_time(runtime: &tokio::runtime::Runtime, turns: usize, journal: Journal) -> Duration {
+    let rounds = (2000 / turns).max(5);
+    let mut times: Vec<Duration> = (0..rounds)
+        .map(|number| {
+            let world = World::new();
+            let model = Arc::new(Counting { turns });
+            let execution = world.execution(number, model, journal == Journal::Disk);
+            let start = Instant::now();
+            let (_, outcome) = runtime.block_on(drive(execution)).unwrap();
+            let elapsed = start.elapsed();
+            assert_eq!(outcome.ending.status, Status::Goal);
+            elapsed / u32::try_from(turns).unwrap()
+        })
+        .collect();
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// A log as `--log-file` writes it, into nothing.
+fn log() -> impl tracing::Subscriber + Send + Sync {
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .with_span_events(FmtSpan::CLOSE)
+        .with_writer(std::io::sink);
+    tracing_subscriber::registry().with(lines)
+}
+
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let mut number = 0;
     let mut base = None;
     println!("turns   journal   a turn        ratio to 10 turns without a journal");
     for turns in [10, 100, 1000] {
-        for on_disk in [false, true] {
-            let rounds = 2000 / turns;
-            let mut times: Vec<Duration> = (0..rounds.max(5))
-                .map(|_| {
-                    let world = World::new();
-                    number += 1;
-                    let execution = world.execution(number, Arc::new(Counting { turns }), on_disk);
-                    let start = Instant::now();
-                    let (_, outcome) = runtime.block_on(drive(execution)).unwrap();
-                    let elapsed = start.elapsed();
-                    assert_eq!(outcome.ending.status, Status::Goal);
-                    elapsed / u32::try_from(turns).unwrap()
-                })
-                .collect();
-            times.sort();
-            let median = times[times.len() / 2];
+        for journal in [Journal::None, Journal::Disk] {
+            let median = turn_time(&runtime, turns, journal);
             let base = *base.get_or_insert(median);
-            let where_to = if on_disk { "disk" } else { "none" };
+            let where_to = if journal == Journal::Disk { "disk" } else { "none" };
             println!(
                 "{turns:>5}   {where_to:<7}   {median:>9.2?}   {:.2}",
                 median.as_secs_f64() / base.as_secs_f64()
             );
         }
+    }
+    // Without a subscriber first: once one was set, spans are never as cheap again in this process.
+    for journal in [Journal::None, Journal::Disk] {
+        let off = [(); 2].map(|()| turn_time(&runtime, 100, journal));
+        let on = tracing::subscriber::with_default(log(), || turn_time(&runtime, 100, journal));
+        let after = turn_time(&runtime, 100, journal);
+        let ratio = |time: Duration| time.as_secs_f64() / off[0].as_secs_f64();
+        println!(
+            "a turn, journal {journal:?}: no log {:.2?}; again {:.2}; with a log {:.2}; after it {:.2}",
+            off[0],
+            ratio(off[1]),
+            ratio(on),
+            ratio(after),
+        );
     }
     let world = World::new();
     let before = resident();

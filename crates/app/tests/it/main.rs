@@ -12,6 +12,7 @@ mod doctor;
 mod errors;
 mod hostile_text;
 mod list;
+mod log;
 mod login;
 mod models;
 mod new;
