@@ -60,7 +60,7 @@ fn no_address(provider: &str, settings: Option<&ProviderSettings>, setup: &Setup
     } else {
         format!("`{provider}`")
     };
-    Failure::usage(format!("{shown} is no provider"))
+    Failure::usage(format!("{shown} is not a provider"))
         .hint(format!("there are: {}", known(setup).join(", ")))
         .hint("add others to [model_providers.<id>] in the settings")
 }

@@ -83,7 +83,7 @@ impl Setup {
                 || Failure::usage("there is no home directory").hint("set HOME or ATTACHE_HOME"),
             )?;
         if attache_home.exists() && !attache_home.is_dir() {
-            return Err(Failure::usage(format!("{} is no folder", attache_home.display()))
+            return Err(Failure::usage(format!("{} is not a directory", attache_home.display()))
                 .hint("move it away, or set ATTACHE_HOME to another folder"));
         }
         let trust = TrustStore::load(&attache_home).map_err(|error| trust_failure(&error))?;
@@ -246,7 +246,7 @@ impl Setup {
         settings::load(&sources).map(|_| ()).map_err(|error| settings_failure(&error))
     }
 
-    /// The record of a name, whatever its state.
+    /// The record of a name, in any state.
     pub(crate) fn record<'a>(
         &self,
         inventory: &'a Inventory,

@@ -1,7 +1,7 @@
 //! The kernel decides: pure values and functions, in reading order.
 //!
 //! Nothing here waits, reads a clock, touches a file, the network or the environment, or draws a
-//! random number; whatever of that is needed comes in as an argument. So every rule can be tested in
+//! random number; what is needed of them comes in as an argument. So every rule can be tested in
 //! microseconds, and a run can be rebuilt from its transcript.
 
 #![warn(missing_docs)]

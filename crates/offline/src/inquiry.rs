@@ -1,7 +1,7 @@
 //! The inquiry: what a task asks for, as things to look for.
 //!
 //! Names and quoted texts come first, then words beside each other that may be a name, then words. The
-//! number of things is bounded, whatever the task; the same text always makes the same inquiry.
+//! number of things is bounded for every task; the same text always makes the same inquiry.
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! The report: what the search found, in Markdown.
 //!
-//! The first line answers as far as a search can; whatever it says is a line that was seen. Invariant: it
+//! The first line answers as far as a search can; everything it says is a line that was seen. Invariant: it
 //! claims no absence beyond what was looked at, names what was left out, and always says that no language
 //! model was used.
 

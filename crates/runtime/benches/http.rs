@@ -199,7 +199,7 @@ impl World {
         Start::new(assignment, rights, Arc::new(model), root)
     }
 
-    /// So many runs at once, to their goals.
+    /// Drives `count` runs at once to their goals.
     async fn runs(&self, count: usize) {
         let store = FileStore::new(self.folder.path().join("sessions"), Options::default());
         let runtime = Runs::new(Arc::new(store), Patience::default());
@@ -213,7 +213,7 @@ impl World {
         }
     }
 
-    /// So many models at once, asked turn after turn, with no run around them.
+    /// Calls `count` models at once, turn after turn, without a run.
     async fn models(&self, count: usize, results: &Arc<Vec<String>>) {
         let root = self.folder.path().join("project");
         let mut asking = tokio::task::JoinSet::new();
@@ -260,7 +260,7 @@ impl World {
         }
     }
 
-    /// So many bare clients at once, each sending these bodies.
+    /// `count` bare clients at once; each sends these bodies.
     async fn bare(&self, count: usize, bodies: &Arc<Vec<Vec<u8>>>) {
         let address = format!("http://{}/v1/chat/completions", self.server.address);
         let client = reqwest::Client::builder()

@@ -1,7 +1,7 @@
 //! The executor: the one loop that does what a run decides.
 //!
 //! Foreground, background, nested and resumed runs differ in who awaits [`drive`] and where the journal
-//! lies, in nothing else. Whatever is under way when the time is up or the run is cancelled is dropped,
+//! lies, in nothing else. What is under way when the time is up or the run is cancelled is dropped,
 //! and with it everything it holds.
 
 mod model_turn;

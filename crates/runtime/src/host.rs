@@ -1,6 +1,6 @@
 //! The front door: turns an order into a prepared run or an error, with notices as values.
 //!
-//! Whoever wants a run goes through here: the command line, the `Task` tool, an MCP host, a program.
+//! Every run is prepared here: for the command line, the `Task` tool, an MCP host, a program.
 //! It knows no command line, prints nothing and reads no environment; the look-up, the rights and the
 //! model of a run are each worked out once.
 
@@ -76,7 +76,7 @@ pub struct Host {
 /// A run that can be started.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What whoever asked for it should know.
+    /// What the caller should know about it.
     pub notices: Vec<Notice>,
     pub(crate) start: Start,
 }

@@ -1,7 +1,7 @@
 //! The runtime does: everything of a run that touches the world, in reading order.
 //!
 //! All the IO is here, and none of the ambience: no terminal, no command line, no home directory, no
-//! environment. Whatever of that is needed comes in as an argument.
+//! environment. What is needed of them comes in as an argument.
 //!
 //! A program that runs agents needs the [`prelude`] and little else: an [`Order`](prelude::Order) becomes a
 //! prepared run, and that a [`RunHandle`](prelude::RunHandle).

@@ -48,7 +48,7 @@ use attache_kernel::{
 /// ```
 pub trait Model: fmt::Debug + Send + Sync {
     /// Answers. Pieces of text and reasoning are given to `chunks` as they arrive; the reply is whole.
-    /// Dropping the future ends the call and whatever it holds open.
+    /// Dropping the future ends the call and closes what it holds open.
     fn call<'a>(&'a self, call: ModelCall<'a>, chunks: Chunks<'a>) -> ModelFuture<'a>;
 
     /// Whether it is a program that reads tools' answers as values. They are then made and kept in the

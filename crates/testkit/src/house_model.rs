@@ -51,7 +51,7 @@ fn answer(call: ModelCall<'_>) -> Reply {
     }
 }
 
-/// Fills the one parameter of `complete_task`, whatever it is called.
+/// Fills the one parameter of `complete_task`, under any name.
 fn completion(tools: &[ToolSpec], text: &str) -> Value {
     let spec = tools.iter().find(|tool| tool.name.to_string() == "complete_task");
     let properties = spec.and_then(|spec| spec.parameters.get("properties")?.as_object());

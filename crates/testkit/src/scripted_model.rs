@@ -1,6 +1,6 @@
 //! A model that answers from a script, and remembers what it was asked.
 //!
-//! Every call takes the next turn, whatever is asked; a call beyond the last turn fails the run.
+//! Every call takes the next turn, regardless of the request; a call beyond the last turn fails the run.
 
 use std::{
     collections::VecDeque,

@@ -29,7 +29,7 @@ use tokio_rustls::{TlsAcceptor, rustls};
 
 type Answer = Response<BoxBody<Bytes, hyper::Error>>;
 
-/// An authority that vouches for servers on this machine.
+/// An authority that signs certificates for servers on this machine.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
@@ -163,14 +163,14 @@ async fn connected(
     behind: SocketAddr,
     seen: Arc<Mutex<Seen>>,
 ) {
-    // Whoever does not trust the certificate hangs up.
+    // A client that does not trust the certificate hangs up.
     let Ok(stream) = acceptor.accept(stream).await else { return };
     let service = service_fn(move |request: Request<Incoming>| {
         seen.lock().unwrap_or_else(PoisonError::into_inner).versions.push(request.version());
         hand_on(request, behind)
     });
     let server = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
-    // A client that hangs up is no failure.
+    // A client that hangs up is not a failure.
     server.serve_connection(TokioIo::new(stream), service).await.unwrap_or_default();
 }
 

@@ -249,7 +249,7 @@ async fn report(
         RunFormat::Text => print::markdown(&result.result),
     };
     printer.result(printed).await;
-    // Whoever watched the progress has read it there.
+    // The progress has shown it already.
     let error = result.error.as_ref().filter(|_| shown == Shown::Cut);
     if let Some(error) = error.filter(|_| format == RunFormat::Text) {
         printer.aside(&format!("{} {error}", paint(Tone::Bad, "error:")));

@@ -115,9 +115,9 @@ pub(crate) struct SubagentSettings {
     pub(crate) require_description: bool,
     /// The models a call may ask for; an empty list is all.
     pub(crate) model_allowlist: Vec<String>,
-    /// Tokens over a session's tree; `None` is no cap.
+    /// Tokens over a session's tree; `None` means no cap.
     pub(crate) max_tree_tokens: Option<u64>,
-    /// Money over a session's tree; `None` is no cap.
+    /// Money over a session's tree; `None` means no cap.
     pub(crate) max_tree_cost_usd: Option<f64>,
 }
 

@@ -86,7 +86,7 @@ fn a_broken_file_of_an_untrusted_project_is_only_a_notice() {
     project.file(".mcp.json", "{}");
     project.file(".attache/config.toml", "model = \"m\"\n");
     assert_eq!(project.run(&["trust", "--project", "--yes"]).code, Some(0));
-    // What the user vouches for, and the user's own, must be right.
+    // Trusted projects' settings and the user's own must be valid.
     project.file("~/.attache/config.toml", "model = [\n");
     assert_eq!(project.run(&["list"]).code, Some(2));
 }

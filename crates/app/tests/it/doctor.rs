@@ -30,7 +30,7 @@ fn a_home_that_is_no_folder_is_named() {
     let project = project.with_env("ATTACHE_HOME", file.to_str().unwrap());
     let ran = project.run(&["doctor"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stdout.contains("is no folder") && ran.stdout.contains("ATTACHE_HOME"));
+    assert!(ran.stdout.contains("is not a directory") && ran.stdout.contains("ATTACHE_HOME"));
 }
 
 #[test]

@@ -211,7 +211,7 @@ fn a_watched_list_is_printed_again_when_a_file_changes() {
 }
 
 #[test]
-fn the_agents_of_the_program_have_nothing_to_mend() {
+fn the_built_in_agents_have_no_diagnostics() {
     let inventory = project().json(&["list", "--json"]);
     for name in ["Explore", "Plan"] {
         assert_eq!(record(&inventory, name)["diagnostics"], json!([]));

@@ -238,7 +238,7 @@ fn broken_transcripts_are_named_and_stop_nothing() {
         "c-newer.jsonl has format 99",
         "line 2 of ",
         "d-half.jsonl is broken",
-        "e-noise.jsonl is broken: it is no object",
+        "e-noise.jsonl is broken: it is not an object",
         "f-time.jsonl is broken",
     ] {
         assert!(ran.stderr.contains(problem), "{problem}: {}", ran.stderr);

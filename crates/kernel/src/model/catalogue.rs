@@ -71,7 +71,7 @@ impl Home {
         }
     }
 
-    /// The home a provider's id means. A provider of the user's own is none, whatever it serves.
+    /// The home a provider's id means. A provider of the user's own has none.
     pub fn of_provider(provider: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|home| home.as_str() == provider)
     }
@@ -142,7 +142,7 @@ pub struct Alias {
     pub model: &'static str,
 }
 
-// Agent files of Claude Code name these, whatever the parent runs on.
+// Agent files of Claude Code use these names on any provider.
 const SONNET: Alias = Alias { name: "sonnet", model: "claude-sonnet-5" };
 const OPUS: Alias = Alias { name: "opus", model: "claude-opus-5" };
 const HAIKU: Alias = Alias { name: "haiku", model: "claude-haiku-4-5" };

@@ -244,7 +244,7 @@ impl ModelQuestion<'_> {
             ModelWish::Named(name) => name,
         };
         let found = self.alias(name, chosen_by);
-        // Whoever asks for a model now, by name, gets it or an error.
+        // A model that is asked for by name now is used, or it is an error.
         let by_file = matches!(chosen_by, ChosenBy::Definition | ChosenBy::Default);
         let Some(maker) =
             maker_alias(name).filter(|_| by_file && self.parent.provider != "offline")

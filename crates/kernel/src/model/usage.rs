@@ -81,7 +81,7 @@ impl Cost {
         (self.unpriced_turns == 0).then_some(self.priced_usd)
     }
 
-    /// What is known to have been spent, whatever else was.
+    /// What is known to have been spent; more may have been.
     pub fn at_least_usd(self) -> f64 {
         self.priced_usd
     }

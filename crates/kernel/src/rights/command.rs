@@ -1,6 +1,6 @@
 //! A shell command line, read just far enough to judge it.
 //!
-//! This is no shell. It proves that a line is a plain list of simple commands, or says why it cannot
+//! This is not a shell. It proves that a line is a plain list of simple commands, or says why it cannot
 //! ([`parse`], for rules that allow), and it finds every command a line can be seen to run
 //! ([`survey`], for rules that deny). What is not understood is never taken for harmless: the first
 //! answers [`Parsed::Complex`], the second names a blind spot. Both take time linear in the line, and
@@ -89,7 +89,7 @@ pub enum Complexity {
     Declaration,
     /// A quote, bracket or here-document without an end.
     Unterminated,
-    /// Something that is no shell syntax known here.
+    /// Syntax that is not known here.
     Syntax,
     /// Nested deeper than is read.
     TooDeep,

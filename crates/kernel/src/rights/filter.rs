@@ -386,7 +386,7 @@ impl Report<'_> {
     }
 }
 
-/// An entry as it was read; a word that is no tool of ours may be one of the parent's host.
+/// An entry as it was read; an unknown word may be a tool of the parent's host.
 fn of_host(
     read: Result<ToolRule, ToolRuleError>,
     written: &str,

@@ -46,7 +46,7 @@ enum Pattern {
     Agents(Vec<AgentKey>),
 }
 
-/// Why an entry is no rule.
+/// Why an entry is not a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.message())]
 pub struct ToolRuleError {
@@ -234,7 +234,7 @@ pub fn uncovered(rules: &[ToolRule], call: &Call<'_>) -> Option<Uncovered> {
                 })
             })
         }),
-        // What is typed into a running program is no command; asking for its output types nothing.
+        // Text typed into a running program is not a command; asking for its output types nothing.
         Subject::Input(text) => (!text.is_empty()).then_some(Uncovered::Input),
         Subject::Paths(paths) => paths
             .iter()

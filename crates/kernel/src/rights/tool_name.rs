@@ -1,7 +1,6 @@
 //! Tool names: one canonical name per tool, and every other word that means it.
 //!
-//! Whatever vocabulary a file uses, lists are compared in canonical names; a word that is not known
-//! grants nothing.
+//! Lists in any vocabulary are compared by canonical names; an unknown word grants nothing.
 
 use std::{fmt, str::FromStr};
 
@@ -213,12 +212,12 @@ impl BuiltinTool {
         Self::SHELL_FAMILY.contains(&self)
     }
 
-    /// The tool a word means, by canonical name or alias, whatever its case.
+    /// The tool a word means, by canonical name or alias, in any case.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().find(|tool| tool.answers_to(word)).copied()
     }
 
-    /// The tools a feature of another host stands for, however it is spelt; none is no feature.
+    /// The tools a feature of another host stands for, in any spelling; none if it is not a feature.
     pub fn of_feature(word: &str) -> Option<&'static [Self]> {
         let folded = folded(word);
         FEATURES.iter().find(|(name, _)| *name == folded).map(|(_, tools)| *tools)
@@ -343,7 +342,7 @@ impl ToolPattern {
     }
 }
 
-/// Whether a tool has a name of that shape, in whatever vocabulary.
+/// Whether a tool has a name of that shape, in any vocabulary.
 fn is_like(tool: &ToolName, shape: &str) -> bool {
     let fits = |name: &str| has_shape(&name.to_ascii_lowercase(), shape);
     match tool {

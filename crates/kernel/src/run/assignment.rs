@@ -135,7 +135,7 @@ pub struct TemplateFacts {
 pub struct ModelLimits {
     /// How often a failed call is tried again.
     pub max_retries: u32,
-    /// How often one is whose answer broke off; none is as often as any other.
+    /// Retries after a truncated stream; `None` uses `max_retries`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_stream_retries: Option<u32>,
     /// How many tokens a conversation may have; none is not known.

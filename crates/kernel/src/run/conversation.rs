@@ -60,7 +60,7 @@ impl fmt::Debug for Conversation {
     }
 }
 
-/// Notes that so many messages were looked at or moved; tests hold the total against the turns.
+/// Counts messages that were looked at or moved; tests compare the total with the turns.
 #[cfg(not(test))]
 fn touched(_messages: usize) {}
 

@@ -32,7 +32,7 @@ pub enum Event {
     Opened {
         /// The messages. The last is the task.
         messages: Vec<Arc<Message>>,
-        /// How many of the first stay whatever happens, the task aside; none is all.
+        /// How many of the first messages always stay, besides the task; `None` means all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opening: Option<u64>,
     },
@@ -152,7 +152,7 @@ pub enum Event {
         reason: Option<String>,
     },
     /// The model is about to be asked for a summary of the conversation, which it is then to replace.
-    /// That is no turn; its answer comes as [`Event::Replied`].
+    /// This is not a turn; its answer comes as [`Event::Replied`].
     SummaryRequested {
         /// What it is asked, after the messages that are to be summed up.
         message: Arc<Message>,

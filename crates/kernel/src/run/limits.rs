@@ -17,16 +17,16 @@ pub struct RunLimits {
     pub max_turns: u32,
     /// Time in seconds for the last chance to answer.
     pub grace_period_seconds: u32,
-    /// Maximum number of tokens over all turns; none is no cap.
+    /// Maximum number of tokens over all turns; `None` means no cap.
     pub max_tokens: Option<u64>,
-    /// Maximum cost over all turns in US dollars; none is no cap.
+    /// Maximum cost over all turns in US dollars; `None` means no cap.
     pub max_cost_usd: Option<f64>,
     /// What was left for the whole tree of agents when the run began.
     #[serde(default)]
     pub tree: TreeAllowance,
 }
 
-/// What is left for a whole tree of agents; none is no cap.
+/// What is left for a whole tree of agents; `None` means no cap.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct TreeAllowance {
     /// Tokens left.

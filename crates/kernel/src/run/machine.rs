@@ -1,9 +1,9 @@
 //! A run: one agent from its task to its result, as a machine that decides and never waits.
 //!
 //! [`Run::next_step`] says what to do next: call the model, let calls begin, ask somebody, call these
-//! tools, or nothing more. Whoever does it feeds the answer back, and gets the events that follow from it. A run changes by events
-//! alone, so its transcript rebuilds it at any point; and whatever a model answers, it ends within its
-//! limits.
+//! tools, or nothing more. The driver feeds the answer back and gets the events that follow from it. A
+//! run changes by events alone, so its transcript rebuilds it at any point. It ends within its limits,
+//! for any answer of the model.
 
 mod admit;
 mod begin;
@@ -74,9 +74,9 @@ pub struct Run {
 /// In whose hands a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hands {
-    /// Whoever drives it has driven it from its beginning, or has taken it over.
+    /// Its driver began it or has taken it over.
     Driven,
-    /// It was rebuilt from its transcript. Whatever had begun is judged again before it goes on.
+    /// It was rebuilt from its transcript. Calls that had begun are judged again before it goes on.
     Rebuilt,
 }
 

@@ -1,7 +1,7 @@
 //! Messages: what a conversation with a model is made of.
 //!
-//! Who may say what is in the types: only a model calls tools, only tools give results. Whatever a
-//! provider wants back as it was (signatures, encrypted reasoning) is carried along unread.
+//! Who may say what is in the types: only a model calls tools, only tools give results. What a
+//! provider wants back unchanged (signatures, encrypted reasoning) is carried along unread.
 
 use std::sync::Arc;
 
@@ -157,7 +157,7 @@ impl ToolCall {
         self.parsed.as_ref()
     }
 
-    /// Whether it asks for the same as another call, whatever its id and the order of its arguments.
+    /// Whether it asks for the same as another call; ids and the order of arguments are ignored.
     pub fn asks_the_same_as(&self, other: &Self) -> bool {
         self.name == other.name
             && match (&self.parsed, &other.parsed) {

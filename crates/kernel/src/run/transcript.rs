@@ -69,7 +69,7 @@ pub enum LineError {
 /// Why a transcript makes no run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FoldError {
-    /// The first line is no header.
+    /// The first line is not a header.
     #[error("the transcript does not begin with a header")]
     NoHeader,
     /// There is a second header.

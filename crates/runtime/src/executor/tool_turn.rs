@@ -35,7 +35,7 @@ impl Driver {
 
     /// Makes the calls that have begun.
     pub(super) async fn tool_turn(&mut self, calls: Vec<PendingCall>) -> Result<(), StoreError> {
-        // Whatever is left behind when this turn is interrupted is told to stop.
+        // Calls that are still running when this turn is interrupted are told to stop.
         let stop = self.cancel.child_token();
         let _stopped = stop.clone().drop_guard();
         let answer_form = if self.model.wants_structured_results() {

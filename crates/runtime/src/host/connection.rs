@@ -245,7 +245,7 @@ impl Switchboard {
             return Err(ConnectError::NoProviderFor(choice.model.clone()));
         };
         let is_named = choice.model == "offline";
-        // Whoever set it as the model knows.
+        // A user who set it as the model knows.
         let is_said = choice.chosen_by == ChosenBy::Parent || !is_named;
         notices.extend(fallback.filter(|_| is_said));
         let used = ModelUsed {

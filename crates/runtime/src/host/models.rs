@@ -23,7 +23,7 @@ use crate::model::{
 /// What the user wants of models.
 #[derive(Debug, Clone, Default)]
 pub struct ModelPolicy {
-    /// The model of every subagent, whatever else is said.
+    /// The model of every subagent; it goes before all other rules.
     pub override_model: Option<String>,
     /// The main agent's model, and the parent's model of a run of its own.
     pub model: Option<String>,
@@ -255,7 +255,7 @@ impl Models {
         Ok(choice)
     }
 
-    /// Whoever names a provider asks for a model there: the allowlist must hold it, with or without it.
+    /// Naming a provider asks for a model there: the allowlist must have it, with or without the provider.
     fn check_allowed(&self, choice: &ModelChoice) -> Result<(), ModelRefused> {
         let allowed = &self.policy.allowlist;
         let full = format!("{}/{}", choice.provider, choice.model);

@@ -1,4 +1,4 @@
-//! Notices: what whoever asked for a run should know about it, as values. Nothing here is printed.
+//! Notices: what the caller should know about a prepared run, as values. Nothing here is printed.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! An order: which agent is to do what, as whoever asks for it says so.
+//! An order: which agent is to do what, as the caller asks.
 //!
 //! Every way to start a run gives one: the command line, the `Task` tool, an MCP host, a program.
 
@@ -92,7 +92,7 @@ pub enum TrustFor {
     /// As it is recorded.
     #[default]
     Recorded,
-    /// For this run, whatever is recorded.
+    /// For this run, regardless of what is recorded.
     ThisRun,
 }
 

@@ -17,7 +17,7 @@ pub struct Offer {
     pub subagent_tools: bool,
     /// The tools of MCP servers, by server.
     pub mcp_servers: BTreeMap<String, McpOffer>,
-    /// The tools that are registered, whatever else is offered.
+    /// The registered tools.
     pub custom: Vec<ToolName>,
     /// How deep agents may start agents.
     pub max_depth: u32,

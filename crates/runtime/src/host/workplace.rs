@@ -40,7 +40,7 @@ impl Workplace {
             Err(source) => Err(OrderError::Folder { folder, source }),
             Ok(real) => match trust {
                 Trust::Untrusted if !self.holds(&real) => Err(outside(definition, real)),
-                // The place that was checked, whatever the path leads to later.
+                // The place that was checked, even if the path leads elsewhere later.
                 Trust::Untrusted | Trust::Trusted => Ok(real),
             },
         }

@@ -2,7 +2,7 @@
 //!
 //! They lie in one file below the program's home that its owner alone can read; one that others can
 //! read, or that is a link, is not used. A key belongs to a provider *and* to the origin it was given
-//! for: whatever changes a provider's address, the key does not go there.
+//! for: if a provider's address changes, the key is not sent to the new one.
 
 mod origin;
 
@@ -119,8 +119,8 @@ pub enum CredentialsError {
         /// Why.
         source: io::Error,
     },
-    /// It is no key. It is never repeated.
-    #[error("that is no key: {problem}")]
+    /// The text is not a key. It is never repeated.
+    #[error("that is not a key: {problem}")]
     NoKey {
         /// Why.
         problem: &'static str,

@@ -101,7 +101,7 @@ impl ReplayModel {
     fn parse(name: &str, text: &str) -> Result<Self, ReplayError> {
         let path = || name.to_owned();
         let mut recording: Option<Recording> = None;
-        // What a killed process left of its last line is no part of the recording.
+        // The incomplete last line of a killed process is not part of the recording.
         let whole = text.rfind('\n').and_then(|end| text.get(..end)).unwrap_or(text);
         for (number, text) in (1..).zip(whole.lines()).filter(|(_, text)| !text.trim().is_empty()) {
             let misfit = |reason| ReplayError::Fold { path: path(), line: number, reason };

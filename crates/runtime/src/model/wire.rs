@@ -35,7 +35,7 @@ pub enum WireApi {
     /// OpenAI's Responses.
     #[default]
     Responses,
-    /// OpenAI's Chat Completions, and whatever is compatible with it.
+    /// OpenAI's Chat Completions, and compatible servers.
     Chat,
     /// Anthropic's Messages.
     Anthropic,
@@ -295,7 +295,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever arrives, it is taken in or refused, and what was taken in is an answer.
+        /// Any bytes are accepted or refused, and accepted bytes make an answer.
         #[test]
         fn nothing_a_provider_sends_breaks_a_decoder(
             events in prop::collection::vec(anything(), 0..16),

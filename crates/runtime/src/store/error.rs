@@ -13,7 +13,7 @@ use crate::disk::remedy::remedy;
 /// Why a run cannot be written, read, found or owned.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The id is no plain file name.
+    /// The id is not a plain file name.
     #[error("`{}` cannot name a transcript: {problem}", id.escape_debug())]
     InvalidId {
         /// The id.

@@ -41,7 +41,7 @@ impl Delegate {
         self.host.agent(name)
     }
 
-    /// Starts an agent below the run, whatever parent the order names.
+    /// Starts an agent below the run. The parent that the order names is replaced.
     pub async fn start(&self, order: Order) -> Result<(RunHandle, Vec<Notice>), DelegateError> {
         let runs = self.runs.upgrade().ok_or(DelegateError::ShutDown)?;
         let order = Order { parent: Some(self.parent.clone()), ..order };

@@ -1,4 +1,4 @@
-//! A handle: one run, as whoever started it sees it. A copy is a handle on the same run.
+//! A handle: a started run, as its caller sees it. A copy is a handle on the same run.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

@@ -29,7 +29,7 @@ pub(crate) struct Queued {
 }
 
 impl Slots {
-    /// So many slots, at least one.
+    /// `most` slots, at least one.
     pub(crate) fn new(most: u32) -> Self {
         let most = usize::try_from(most).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         Self { free: Arc::new(Semaphore::new(most)), waiting: Arc::default() }

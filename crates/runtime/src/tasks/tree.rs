@@ -7,9 +7,9 @@ use attache_kernel::run::event::Event;
 /// What the agents of a tree may use together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TreeLimits {
-    /// Tokens; none is no limit.
+    /// Maximum number of tokens; `None` means no limit.
     pub max_tokens: Option<u64>,
-    /// US dollars; none is no limit.
+    /// Maximum cost in US dollars; `None` means no limit.
     pub max_cost_usd: Option<f64>,
 }
 

@@ -144,7 +144,7 @@ impl Arguments {
         self.given.shift_remove(name);
     }
 
-    /// Ends the reading: whatever is left is unknown.
+    /// Ends the reading: arguments that are left are unknown.
     pub(super) fn finish(self) -> Result<(), ArgumentError> {
         let Some((name, _)) = self.given.into_iter().find(|(_, value)| !value.is_null()) else {
             return Ok(());

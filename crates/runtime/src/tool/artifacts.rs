@@ -158,12 +158,12 @@ impl Bound {
     }
 }
 
-/// The beginning of a text, at most so many bytes, in whole characters.
+/// The beginning of a text, cut at a character boundary to the maximum number of bytes.
 pub(crate) fn first_bytes(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
-/// The end of a text, at most so many bytes, in whole characters.
+/// The end of a text, cut at a character boundary to the maximum number of bytes.
 fn last_bytes(text: &str, most: usize) -> &str {
     let from = text.ceil_char_boundary(text.len().saturating_sub(most));
     text.get(from..).unwrap_or(text)

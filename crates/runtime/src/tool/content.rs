@@ -103,7 +103,7 @@ fn kind_of(head: &[u8]) -> Content {
         .find(|(at, magic, _)| head.get(*at..).is_some_and(|rest| rest.starts_with(magic)));
     let is_utf16 = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
     match known {
-        // A text may begin like an archive; only what is no text is one.
+        // A text may begin like an archive; only a file that is not text counts as one.
         Some((_, _, content)) if !is_text(head) => *content,
         _ if head.contains(&0) && !is_utf16 => Content::Binary("a binary file"),
         _ => Content::Text,

@@ -1,7 +1,7 @@
 //! `read_file`: the lines of a text file, numbered.
 //!
-//! The file is streamed: what is shown is bounded, whatever the file's size and the length of its
-//! lines. What was left out is said, and how to read on. The file itself is the full text, so no
+//! The file is streamed: the output is bounded for files and lines of any length. The output says what
+//! was left out and how to read on. The file itself is the full text, so no
 //! artifact is kept.
 
 mod lines;

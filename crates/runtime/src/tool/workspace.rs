@@ -1,7 +1,7 @@
 //! The workspace: the directory a run works in, and the other roots it may look into.
 //!
 //! A path that a model gives becomes a handle only through here. Invariant: no handle ever lies
-//! outside the roots, whatever the path says and whatever is swapped meanwhile. The canonical path
+//! outside the roots, also if links are swapped meanwhile. The canonical path
 //! picks the root; the open then walks down from that root's own handle and follows no link.
 
 mod at_hand;

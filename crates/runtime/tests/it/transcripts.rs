@@ -203,7 +203,7 @@ fn damage_in_the_middle_is_named_and_nothing_is_cut_off() {
     for (content, line, word) in [
         (format!("{}\n{{broken\n{}\n", lines[0], lines[1]), 2, "key must be a string"),
         (format!("{}\n{}\n{}\n", lines[0], lines[1], lines[0]), 3, "second header"),
-        (format!("{}\n{}\n", lines[1], lines[2]), 1, "no header"),
+        (format!("{}\n{}\n", lines[1], lines[2]), 1, "not a header"),
         (format!("{}\n{}\n{unknown}\n", lines[0], lines[1]), 3, "of_tomorrow"),
     ] {
         let path = fixture.file("s", "agent-1", &content);

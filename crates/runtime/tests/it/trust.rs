@@ -1,4 +1,4 @@
-//! The record of what the user vouches for.
+//! The record of what the user trusts.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, thread};
 

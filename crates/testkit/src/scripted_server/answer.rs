@@ -1,6 +1,6 @@
 //! An answer of the scripted server: a head, and steps that are played one after the other.
 //!
-//! The head goes out with the first piece of the body, so whatever stands before it (a gate, a reset) is met before the headers.
+//! The head goes out with the first piece of the body, so a step before it (a gate, a reset) is met before the headers.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub struct Answer {
 pub(super) enum Step {
     Head,
     Bytes(Vec<u8>),
-    /// These bytes, so many times; `None` is until the client hangs up.
+    /// These bytes, repeated; `None` repeats until the client hangs up.
     Repeat(Vec<u8>, Option<u64>),
     Wait(Gate),
 }
@@ -102,7 +102,7 @@ impl Answer {
         })
     }
 
-    /// The same with these bytes so many times, made as they are sent.
+    /// The same with these bytes repeated, made as they are sent.
     pub fn repeat(mut self, bytes: impl Into<Vec<u8>>, times: u64) -> Self {
         self.chunked = true;
         self.steps.push(Step::Repeat(bytes.into(), Some(times)));
@@ -139,7 +139,7 @@ impl Answer {
         self
     }
 
-    /// The same body in chunks of so many bytes, whatever they cut.
+    /// The same body in chunks of that many bytes, cut anywhere.
     pub fn split_every(mut self, bytes: usize) -> Self {
         self.chunked = true;
         let whole = self.steps.iter().filter_map(|step| match step {

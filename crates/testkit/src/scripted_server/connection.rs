@@ -27,7 +27,7 @@ use super::{
 struct State {
     /// The client hung up, or the server stops.
     gone: AtomicBool,
-    /// The last answer closed it: whatever still comes is no request.
+    /// The last answer closed it: further bytes are not a request.
     ended: AtomicBool,
     waits_at: Mutex<Option<Gate>>,
 }

@@ -79,7 +79,7 @@ impl Request {
             return chunks(from);
         }
         let length = self.header("content-length").unwrap_or("0");
-        exactly(from, length.parse().map_err(|_| bad("a content-length that is no number"))?)
+        exactly(from, length.parse().map_err(|_| bad("a content-length that is not a number"))?)
     }
 }
 

@@ -15,7 +15,7 @@ const SPELLINGS: &str = "give a day (2026-11-01, today, yesterday) or an age (7d
 pub(crate) enum Moment {
     /// That day.
     Day(Date),
-    /// The day so many days before today.
+    /// The day that many days before today.
     DaysAgo(u32),
     /// So long before now.
     Ago(Duration),

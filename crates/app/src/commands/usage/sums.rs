@@ -1,4 +1,4 @@
-//! Sums: what the runs spent, added up by whatever makes a line of the table.
+//! Sums: what the runs spent, added up by the key of a table row.
 //!
 //! A turn counts on its own local day, so a run over midnight is in two lines; in each of them, and in
 //! the total, it is one run. A cost is known only if every turn had a price.

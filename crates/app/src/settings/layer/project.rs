@@ -1,7 +1,6 @@
 //! The settings files of a project: from the repository's root down to the working directory.
 //!
-//! Whoever decides whether a project is trusted has to look at the same files that are then read,
-//! so both ask here.
+//! The decision about trust must look at the same files that are then read, so both use this module.
 
 use std::{
     fs,

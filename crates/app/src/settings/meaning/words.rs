@@ -1,6 +1,6 @@
 //! Settings that are one of a few words.
 //!
-//! A setting has the type of whatever it decides: a word is read as that type, and mirrored nowhere.
+//! A setting has the type of the thing it sets: a word is read as that type, which is not duplicated here.
 
 use attache_kernel::agent::definition::reading::NameFrom;
 use attache_runtime::{agents::discovery::DiscoveryMode, model::wire::WireApi, store::Durability};

@@ -204,7 +204,7 @@ impl Survey {
 fn inner_from(words: &[Word]) -> usize {
     let Some(first) = words.first() else { return 0 };
     match program(first).as_deref() {
-        // Whatever a variable stands for may be a wrapper.
+        // The value of a variable may be a wrapper.
         None => 1,
         Some("find" | "fd" | "fdfind") => words
             .iter()

@@ -1,7 +1,7 @@
 //! A call of a tool as far as rules look at it: the command, paths, host or agent in its arguments.
 //!
-//! Every argument that may hold one of these is looked at, whatever it is called, so that no rule can
-//! be passed by under another name.
+//! Every argument that may hold one of these is looked at, under any name, so that renaming an argument
+//! does not avoid a rule.
 
 use std::fmt;
 

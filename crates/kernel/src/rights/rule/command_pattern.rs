@@ -1,7 +1,7 @@
 //! A pattern over one simple command: `git *`, `git log*`, `npm run test:*`, `git status`.
 //!
-//! `*` is any text within the command. A pattern covers a command if it matches whatever the shell
-//! makes of it, and may match if there is anything the shell could make of it that matches.
+//! `*` is any text within the command. A pattern covers a command if it matches every expansion
+//! the shell could make of it, and may match if it matches at least one of them.
 
 use super::ToolRuleErrorKind;
 use crate::rights::command::{Appended, Launch, Piece, SimpleCommand, Survey, Word};
@@ -55,8 +55,8 @@ impl CommandPattern {
         Ok(Self { tokens, tail, name_len })
     }
 
-    /// Whether the command matches as written, whatever its variables and wildcards come to, and
-    /// touches no file by a redirection.
+    /// Whether the command matches for every value of its variables and wildcards, and redirects to no
+    /// file.
     pub(super) fn covers(&self, command: &SimpleCommand) -> bool {
         let mut matcher = Matcher::new(self, Spelling::Exact);
         matcher.start();
@@ -180,7 +180,7 @@ struct Matcher<'p> {
     active: Vec<usize>,
     is_active: Vec<bool>,
     previous: Vec<usize>,
-    /// Whatever follows, it matches.
+    /// It matches any text that follows.
     is_won: bool,
 }
 

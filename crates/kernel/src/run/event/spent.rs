@@ -61,7 +61,7 @@ impl<'line> SpentLine<'line> {
     /// parsed.
     pub const MARKS: [&'static str; 2] = ["\"usage\"", "\"answer_lost\":true"];
 
-    /// What a line spent; none if it spent nothing. Whatever else it holds is passed over.
+    /// What a line spent; none if it spent nothing. Its other fields are ignored.
     pub fn parse(line: &'line [u8]) -> Result<Option<Self>, serde_json::Error> {
         let LightLine { ts, event } = serde_json::from_slice(line)?;
         let spent = match event {

@@ -1,4 +1,4 @@
-//! The calls of the turn at hand: what became of each of them so far.
+//! The calls of the current turn: what became of each of them so far.
 //!
 //! Looking one up, starting it and answering it cost the same however many calls the turn has: a turn
 //! of many calls costs no more per call than a turn of few.
@@ -14,7 +14,7 @@ use crate::{
     run::{event::Disposition, message::ToolResult},
 };
 
-/// A call of the turn at hand.
+/// A call of the current turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenCall {
     pub(crate) id: ToolCallId,
@@ -83,7 +83,7 @@ impl OpenCall {
     }
 }
 
-/// The calls of the turn at hand, in the order the model made them.
+/// The calls of the current turn, in the order the model made them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(from = "Vec<OpenCall>", into = "Vec<OpenCall>")]
 pub(crate) struct OpenCalls {

@@ -151,7 +151,7 @@ pub(crate) fn spec(config: Option<&OutputConfig>) -> ToolSpec {
 fn structured_parameters(config: &OutputConfig) -> Value {
     let mut schema = config.schema.clone();
     let mut shared = Map::new();
-    Moved::of(config).mend(&mut schema);
+    Moved::of(config).adjust(&mut schema);
     if let Value::Object(members) = &mut schema {
         members.shift_remove("$schema");
         members.shift_remove("$id");
@@ -185,9 +185,9 @@ impl Moved {
     }
 
     /// Mends the references of a schema and of all schemas in it.
-    fn mend(&self, schema: &mut Value) {
+    fn adjust(&self, schema: &mut Value) {
         match schema {
-            Value::Array(schemas) => schemas.iter_mut().for_each(|inner| self.mend(inner)),
+            Value::Array(schemas) => schemas.iter_mut().for_each(|inner| self.adjust(inner)),
             Value::Object(members) => self.mend_members(members),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
@@ -207,10 +207,10 @@ impl Moved {
                     Value::Object(schemas),
                 ) => {
                     for (_, inner) in schemas.iter_mut().filter(|(_, inner)| !has_own_root(inner)) {
-                        self.mend(inner);
+                        self.adjust(inner);
                     }
                 }
-                (_, inner) if !has_own_root(inner) => self.mend(inner),
+                (_, inner) if !has_own_root(inner) => self.adjust(inner),
                 _ => {}
             }
         }

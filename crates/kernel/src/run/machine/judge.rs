@@ -121,7 +121,7 @@ impl Judge {
             .collect()
     }
 
-    /// The first answer that fits wins; whatever else was called beside it is not executed.
+    /// The first answer that fits wins; other calls beside it are not executed.
     fn completion_dispositions(
         &self,
         calls: &[&ToolCall],

@@ -1,8 +1,8 @@
 //! The opening: the messages a run begins with.
 //!
 //! Instructions; the parent's conversation and its boundary, for an agent that is to know it; the
-//! definition's examples; the task. Whoever repeats its parent's instructions is told, with the task,
-//! that its own hold in their place.
+//! definition's examples; the task. An agent that gets its parent's instructions is told, with the
+//! task, that its own instructions replace them.
 
 use std::{borrow::Cow, sync::Arc};
 

@@ -51,7 +51,7 @@ pub(crate) const INTERRUPTED: &str = prose!("interrupted");
 /// What is answered to a call that was waiting for approval when its run was cut off.
 pub(crate) const STILL_ASKED: &str = prose!("still_asked");
 
-/// So many tools are named to a model that called one that does not exist.
+/// The number of tools named to a model that called one that does not exist.
 const MOST_NAMES: usize = 40;
 
 /// A reminder after a turn without a call.

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::message::{Message, ToolCall};
 
-/// From so many times on a call gets a remark.
+/// From this many repetitions on a call gets a remark.
 pub(crate) const REMARK_FROM: u32 = 3;
-/// From so many times on the run gets a last chance.
+/// From this many repetitions on the run gets a last chance.
 pub(crate) const LOOP_FROM: u32 = 6;
 
 /// A call that was made again and again.

@@ -1,7 +1,7 @@
 //! Origins: whom a key may be sent to, by scheme, host and port.
 //!
-//! Whoever sends a request reads the address once more, by rules of his own. So an address that two
-//! readers could take for two hosts has no origin at all: no user name, no backslash, no blank, no
+//! The HTTP client parses the address again, by its own rules. So an address that two parsers could
+//! take for two hosts has no origin at all: no user name, no backslash, no blank, no
 //! escape, no letter beyond ASCII. Two spellings of one host may be two origins; never the other way.
 
 use std::{fmt, net::Ipv6Addr, str::FromStr};
@@ -39,7 +39,7 @@ pub enum OriginError {
     #[error("its host holds something else than letters, digits, dots and hyphens")]
     Host,
     /// Its port is none.
-    #[error("its port is no number up to 65535")]
+    #[error("its port is not a number up to 65535")]
     Port,
 }
 
@@ -85,7 +85,7 @@ impl WebOrigin {
         Ok(Self { scheme, host, port })
     }
 
-    /// Whether whoever listens on the way can read what is sent: no encryption, and not to this very
+    /// Whether others on the network can read what is sent: it is not encrypted and goes to another
     /// machine.
     pub fn is_readable_on_the_way(&self) -> bool {
         let here = ["localhost", "[::1]"].contains(&self.host.as_str())

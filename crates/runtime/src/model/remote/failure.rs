@@ -14,7 +14,7 @@ pub(super) const MOST_BODY_BYTES: usize = 64 << 10;
 /// So much of a provider's words is repeated.
 const MOST_WORDS: usize = 2000;
 
-/// An answer that is no success.
+/// An answer with a status other than success.
 pub(super) struct Refusal<'a> {
     pub(super) provider: &'a str,
     pub(super) status: StatusCode,
@@ -106,7 +106,7 @@ pub(super) fn streamed(provider: &str, error: &StreamedError) -> ModelFailure {
 }
 
 /// What an error means that stands in the place of a stream, or in its middle but in no event; none if
-/// it is no error.
+/// it is not an error.
 pub(super) fn misplaced(provider: &str, body: &Value) -> Option<ModelFailure> {
     // Gemini's errors may come as a list of one.
     let error = body.get(0).unwrap_or(body).get("error").filter(|error| !error.is_null())?;

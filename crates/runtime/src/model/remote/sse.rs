@@ -5,7 +5,7 @@
 
 /// The largest event.
 const MOST_BYTES: usize = 32 << 20;
-/// So much is kept of what is no event.
+/// How many bytes are kept of a body that is not a stream of events.
 const MOST_STRAY: usize = 64 << 10;
 
 /// Takes events out of bytes.
@@ -26,7 +26,7 @@ pub(crate) struct SseParser {
     has_events: bool,
 }
 
-/// Why what arrives is no stream of events.
+/// Why the body is not a stream of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SseError {
     /// An event is too large.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use attache_kernel::run::message::{Message, ToolResult};
 use serde_json::Value;
 
-/// So many letters of a message are shown on either side of a difference.
+/// The number of characters of a message shown on each side of a difference.
 const SHOWN: usize = 100;
 
 /// The first message that differs, and what to say about it.

@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions, and whatever is compatible with it.
+//! OpenAI's Chat Completions, and compatible servers.
 
 pub(super) mod request;
 pub(super) mod stream;

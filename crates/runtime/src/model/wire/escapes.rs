@@ -47,7 +47,7 @@ pub(super) fn mended(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The next escape and what follows it: `\\uXXXX`, or a backslash and whatever it stands before.
+/// The next escape and what follows it: `\\uXXXX`, or a backslash and the character after it.
 fn next_escape(text: &str) -> Option<(&str, &str)> {
     let (_, from) = text.split_at(memchr::memchr(b'\\', text.as_bytes())?);
     let length = if from.get(..6).and_then(unit).is_some() {

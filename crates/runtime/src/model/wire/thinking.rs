@@ -10,7 +10,7 @@ use attache_kernel::{agent::definition::ModelConfig, model::catalogue::Thinking}
 pub(super) enum Wish<'a> {
     /// An effort, as the provider names it.
     Effort(&'a str),
-    /// So many tokens.
+    /// A number of tokens.
     Tokens(u64),
     /// As many tokens as it likes.
     Unlimited,
@@ -54,7 +54,7 @@ pub(super) fn as_effort(wish: Wish<'_>) -> &str {
     }
 }
 
-/// The wish as a number of tokens; none is as many as the model likes.
+/// The wish as a number of tokens; `None` leaves it to the model.
 pub(super) fn as_tokens(wish: Wish<'_>) -> Option<u64> {
     match wish {
         Wish::Tokens(tokens) => Some(tokens),
@@ -64,7 +64,7 @@ pub(super) fn as_tokens(wish: Wish<'_>) -> Option<u64> {
     }
 }
 
-/// The tokens an effort stands for; none if it is no effort anybody knows. Its provider is asked then,
+/// The tokens an effort stands for; `None` for an unknown effort. Its provider is asked then,
 /// and says what it thinks of it.
 pub(super) fn tokens_of(effort: &str) -> Option<u64> {
     Some(match effort.to_ascii_lowercase().as_str() {
@@ -93,7 +93,7 @@ mod tests {
             (config(None, Some("high")), &["effort"]),
             (config(Some(-1), None), &["thinkingBudget"]),
             (config(Some(4096), Some("low")), &["effort", "thinkingBudget"]),
-            // To ask for no thinking is no wish it cannot have.
+            // A model that does not think can be asked not to think.
             (config(None, Some("off")), &[]),
             (config(Some(0), Some("high")), &[]),
             (config(None, Some(" ")), &[]),

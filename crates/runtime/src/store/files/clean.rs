@@ -157,7 +157,7 @@ impl Cleaned {
 }
 
 fn judge(place: &Place, age: Age) -> io::Result<Fate> {
-    // Whoever wants to take the run up waits for this, and then finds it or does not.
+    // A process that wants to take over the run waits for this lock, and then finds the run or not.
     let guard = match FolderLock::take(&place.folder) {
         Ok(guard) => guard,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Fate::Gone),
@@ -169,7 +169,7 @@ fn judge(place: &Place, age: Age) -> io::Result<Fate> {
         Err(error) => return Err(error),
     };
     let metadata = file.metadata()?;
-    // A time in the future is no age at all.
+    // A time in the future has no age.
     if age.now.duration_since(metadata.modified()?).unwrap_or_default() < age.older_than {
         return Ok(Fate::TooYoung);
     }
@@ -207,7 +207,7 @@ fn size(folder: &Path) -> u64 {
 /// Removes the folders of sessions that hold nothing any more.
 pub(super) fn remove_empty_folders(sessions: &Path, folders: &[PathBuf]) {
     for folder in folders {
-        // Whoever begins a run holds this until the run's file is in its folder.
+        // A process that begins a run holds this lock until the run's file is in its folder.
         let _sessions = FolderLock::take(sessions);
         let guard = FolderLock::take(folder);
         if let Ok(guard) = &guard {

@@ -72,7 +72,7 @@ async fn sync_until_idle(syncer: Syncer, queue: DiskQueue, state: SyncState) {
     loop {
         queue.hurry.run_until_cancelled(tokio::time::sleep(GATHERING)).await;
         let place = queue.places.acquire().await;
-        // Whatever is written from here on needs another round.
+        // Writes from here on need another round.
         state.store(SYNCING, Ordering::Release);
         let syncer = syncer.clone();
         let synced = tokio::task::spawn_blocking(move || {

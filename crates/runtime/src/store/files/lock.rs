@@ -1,4 +1,4 @@
-//! Locks: one writer a transcript, for as long as it writes, in whatever process.
+//! Locks: a transcript has one writer at a time, across processes.
 //!
 //! Asking whether a file is locked takes the lock for a moment, so asking, taking and removing are done
 //! under a lock on the session's folder: nobody who asks is ever mistaken for a writer.

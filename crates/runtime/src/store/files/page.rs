@@ -73,7 +73,7 @@ fn line_before(file: &File, length: u64, first_seq: u64) -> io::Result<u64> {
         let is_skipped = lines.next()?.is_some();
         let start = lines.position();
         let line = if is_skipped && start < high { lines.next()? } else { None };
-        // A line without a number is no help: the place is looked for before it.
+        // A line without a number does not help: the search goes on before it.
         let number = line.and_then(|line| serde_json::from_slice::<Numbered>(line).ok());
         match number {
             Some(Numbered { seq }) if seq < first_seq => low = start,

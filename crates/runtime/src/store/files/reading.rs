@@ -1,7 +1,7 @@
 //! Reading: which part of a file is a transcript, and where its unfinished end begins.
 //!
 //! A process that is killed leaves a last line without an end; a machine that loses its power may leave
-//! zeros. Neither is read. Anything else that is no line of ours is reported with its number, never
+//! zeros. Neither is read. Any other line that cannot be parsed is reported with its number, never
 //! skipped.
 
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn read_line(
         }
         Ok(Line::Header(header)) if number == 1 => Ok(Some(Line::Header(header))),
         Ok(Line::Header(_)) => Err(broken("it is a second header".to_owned())),
-        Ok(Line::Event(_)) if number == 1 => Err(broken("it is no header".to_owned())),
+        Ok(Line::Event(_)) if number == 1 => Err(broken("it is not a header".to_owned())),
         Ok(Line::Event(entry)) => Ok(Some(Line::Event(entry))),
         Err(LineError::NewerFormat(format)) => {
             Err(StoreError::NewerFormat { path: path.to_path_buf(), format })

@@ -1,8 +1,8 @@
 //! Spending: what each run used and paid, turn by turn, without reading what was said.
 //!
 //! A transcript is read line by line, and of a line only what it spent. Unfinished ends do not count, as
-//! everywhere; a transcript with anything else in it that is no line of ours is an error, and stops none
-//! of the others.
+//! everywhere; a transcript with any other line that cannot be parsed is an error, and the other
+//! transcripts are still read.
 
 use std::{
     collections::HashSet,
@@ -55,7 +55,7 @@ pub struct TurnSpending {
 
 type Marks = [Finder<'static>; 2];
 
-/// Which run it is, in whatever file.
+/// Which run it is, in any file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct RunKey {
     pub(super) session: String,
@@ -161,7 +161,7 @@ fn read_spending(
 
 fn turn(line: &[u8], marks: &Marks) -> Result<Option<TurnSpending>, String> {
     if !(line.starts_with(b"{") && line.ends_with(b"}")) {
-        return Err("it is no object".to_owned());
+        return Err("it is not an object".to_owned());
     }
     if marks.iter().all(|mark| mark.find(line).is_none()) {
         return Ok(None);
@@ -201,7 +201,7 @@ impl Lines<'_> {
                 Err(StoreError::NewerFormat { path: path(), format })
             }
             Some(_) => Ok(serde_json::from_slice::<Header>(line).map_err(read)?.run),
-            None => Err(broken("it is no header".to_owned())),
+            None => Err(broken("it is not a header".to_owned())),
         }
     }
 }

@@ -60,7 +60,7 @@ enum BorrowedLine<'a> {
 }
 
 impl OpenJournal {
-    /// A locked file that has so many bytes of whole lines.
+    /// A locked file, with the number of bytes of its whole lines.
     pub(super) fn new(file: File, path: PathBuf, whole: u64) -> Self {
         let (whole, folders_are_on_disk) = (AtomicU64::new(whole), AtomicBool::default());
         Self { file, path, whole, folders_are_on_disk }

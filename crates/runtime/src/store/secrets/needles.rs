@@ -37,7 +37,7 @@ impl Needles {
         self.spellings.len()
     }
 
-    /// Whether one of them is in a text, in whatever place.
+    /// Whether one of them is anywhere in a text.
     pub(super) fn may_be_in(&self, text: &[u8]) -> bool {
         match &self.automaton {
             Some(automaton) => automaton.is_match(text),

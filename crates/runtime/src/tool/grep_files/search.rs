@@ -1,6 +1,6 @@
 //! The search itself: a parallel walk, and in each file ripgrep's searcher.
 //!
-//! Every file is opened beneath the root's own handle, whatever the walk believed it to be.
+//! Every file is opened beneath the root's own handle; the walk's entry is not trusted.
 
 use std::{
     io::{self, Read},

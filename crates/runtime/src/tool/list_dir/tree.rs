@@ -219,7 +219,7 @@ impl Tree {
         self.nodes.len()
     }
 
-    /// The tree as text, so many entries of it at most: those read first.
+    /// The tree as text, up to a maximum number of entries: those read first.
     pub(super) fn render(&self, most: usize) -> String {
         let mut text = String::new();
         self.render_level(&self.top, 0, most, &mut text);

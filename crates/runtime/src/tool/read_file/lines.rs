@@ -1,4 +1,4 @@
-//! The lines of a stream: of each at most so many bytes are kept in memory.
+//! The lines of a stream: a maximum number of bytes of each is kept in memory.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
@@ -45,7 +45,7 @@ impl<'s, R: Read> Lines<'s, R> {
         Ok(self.reader.fill_buf()?.is_empty())
     }
 
-    /// Passes over so many lines; returns how many there were.
+    /// Skips up to that many lines; returns how many there were.
     pub(super) fn skip(&mut self, lines: usize) -> io::Result<usize> {
         for skipped in 0..lines {
             if self.reader.skip_until(b'\n')? == 0 {
@@ -55,7 +55,7 @@ impl<'s, R: Read> Lines<'s, R> {
         Ok(lines)
     }
 
-    /// Counts the lines that are left, within so many bytes; `None` if there are more.
+    /// Counts the remaining lines within a maximum number of bytes; `None` if there are more.
     pub(super) fn count_rest(&mut self, most_bytes: u64) -> io::Result<Option<usize>> {
         let mut lines = 0;
         let mut bytes = 0;
@@ -111,7 +111,7 @@ impl<'s, R: Read> Lines<'s, R> {
     }
 }
 
-/// The longest beginning of so many bytes that does not end inside a UTF-8 character.
+/// The longest prefix within a maximum number of bytes that does not split a UTF-8 character.
 fn whole_characters(bytes: &[u8], most: usize) -> usize {
     (most.saturating_sub(3)..=most)
         .rev()

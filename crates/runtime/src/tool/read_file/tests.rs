@@ -1,4 +1,4 @@
-//! A file that is at hand reads like any other, and what is not plainly a small file is not at hand.
+//! A cached file reads like any other, and only a small regular file is read from the cache.
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 

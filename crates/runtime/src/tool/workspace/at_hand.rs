@@ -1,16 +1,16 @@
-//! Files at hand: small ones that the system holds in memory, read without waiting for anything.
+//! Cached files: small ones that are in the page cache, read without waiting.
 //!
 //! Going to another thread and back costs more than reading such a file. Invariant: nothing here waits
 //! for a disk or a network. The lookup ends where the system would have to ask (`RESOLVE_CACHED`), so
-//! does the reading (`RWF_NOWAIT`), and file systems that may ask on opening are left out. Whoever gets
-//! nothing reads the file where waiting is allowed; what is wrong with a path is told there as well.
+//! does the reading (`RWF_NOWAIT`), and file systems that may ask on opening are left out. A caller
+//! that gets nothing reads the file where waiting is allowed, which also reports problems of the path.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::{Kind, Location, Workspace};
 
 impl Workspace {
-    /// The place and the content of a small file of the workspace itself, if it is at hand.
+    /// The place and the content of a small file of the workspace itself, if it is in the page cache.
     pub(crate) fn at_hand(&self, given: &str, most: usize) -> Option<(Location, Vec<u8>)> {
         // Only a directory can be meant.
         if given.ends_with('/') || given.ends_with("/.") {

@@ -1,6 +1,6 @@
 //! Opening beneath a root: from the root's own handle downwards, following no link.
 //!
-//! Invariant: whatever is renamed or replaced while it runs, a handle from here lies below the root.
+//! Invariant: a handle from here is below the root, even if paths are renamed or replaced meanwhile.
 //! On Linux one `openat2` call sees to it; elsewhere, and where that call is not allowed, each part
 //! of the path is opened from the one before.
 
@@ -25,7 +25,7 @@ const PASSING: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const PASSING: OFlags = OFlags::RDONLY;
 
-/// A directory whose handle is kept, so that it stays the same whatever its path becomes.
+/// A directory whose handle is kept, so that it stays the same if its path changes.
 #[derive(Debug)]
 pub(super) struct Root {
     path: PathBuf,
@@ -77,7 +77,7 @@ impl Root {
         self.tells_at_hand.load(Ordering::Relaxed)
     }
 
-    /// The content of a regular file of at most so many bytes, if it can be had without waiting.
+    /// The content of a regular file up to a maximum size, if it can be read without waiting.
     #[cfg(target_os = "linux")]
     pub(super) fn read_at_hand(&self, relative: &Path, most: usize) -> Option<Vec<u8>> {
         use rustix::{

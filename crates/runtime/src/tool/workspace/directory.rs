@@ -28,7 +28,7 @@ pub struct Entry {
 /// What a name in a directory stands for; links are not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A regular file of so many bytes.
+    /// A regular file, with its size in bytes.
     File(u64),
     /// A directory.
     Directory,
@@ -52,7 +52,7 @@ impl Directory {
         Self { handle }
     }
 
-    /// The names in it, in no order, at most so many.
+    /// The names in it, unordered, up to a maximum number.
     pub fn names(&self, most: usize) -> io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.handle)? {

@@ -1,8 +1,8 @@
 //! Ignore rules: what `.gitignore`, `.ignore` and `.git/info/exclude` leave out of a walk.
 //!
 //! Nothing ambient counts: no global ignore file, no current directory. Invariant: reading the rules
-//! never blocks, and what they take in time and memory is bounded, whatever a project puts there. A rule
-//! that cannot be used is skipped alone, and a notice says so; the others of its file count.
+//! never blocks and takes bounded time and memory, for any project. A rule that cannot be used is
+//! skipped alone, and a notice says so; the other rules of its file count.
 
 use std::{
     fs::{self, File},

@@ -3,7 +3,7 @@
 /// Why a path yields no handle; its text is for the model.
 #[derive(Debug, thiserror::Error)]
 pub enum PathError {
-    /// The path is no path.
+    /// The text is not a path.
     #[error("{0}")]
     Invalid(&'static str),
     /// The path, or a link on its way, leads out of the roots.

@@ -1,8 +1,8 @@
 //! Walking below a place, on several threads: what ignore rules name is left out, and so is `.git`;
 //! links are not followed.
 //!
-//! Invariant: every directory is opened beneath the root's own handle, without links. So whatever is
-//! renamed or replaced meanwhile, the walk never tells a name that lies outside. Nothing recurses.
+//! Invariant: every directory is opened beneath the root's own handle, without links. So the walk
+//! never gives a name outside the root, even if paths are renamed or replaced meanwhile. Nothing recurses.
 
 use std::{
     ffi::OsString,

@@ -66,7 +66,7 @@ async fn heals_within(api: Api, fault: (&str, Answer, &str), limits: ModelLimits
     assert!(retries[0].1.starts_with("lab "), "{api:?} {name}: {retries:?}");
     assert!(retries[0].1.contains(reason), "{api:?} {name}: {retries:?}");
     assert_eq!(lab.server.requests().len(), 2, "{api:?} {name}");
-    assert_eq!(done.result.turns_used, 1, "a retry is no turn of its own");
+    assert_eq!(done.result.turns_used, 1, "a retry does not count as a turn");
     lab.server.assert_done();
     nothing_half_received(&lab, &done, name);
 }

@@ -1,6 +1,6 @@
 //! Words: quotes, escapes and expansions.
 //!
-//! A quoted character is literal whatever it is; an expansion is kept as written and marked, since
+//! Every quoted character is literal; an expansion is kept as written and marked, since
 //! only the shell knows what becomes of it.
 
 use super::{Complexity, End, Lexed, Role, Scanner, ends_word};

@@ -1,7 +1,7 @@
 //! Fill: how much of the context window a conversation takes.
 //!
 //! The provider's count of the last answer is exact, and where it counts nothing its place is taken by
-//! a guess from the size; whatever came after it is guessed as well.
+//! a guess from the size; what came after it is guessed as well.
 //! Once something was cut all is a guess, a low one, and only a plain overflow is acted upon.
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{BYTES_PER_TOKEN, bytes_of};
 use crate::run::{conversation::Conversation, message::Message};
 
-/// A conversation is nearly full once it fills so many hundredths of the context window.
+/// The percentage of the context window from which a conversation is nearly full.
 const FULL_PERCENT: u64 = 80;
 /// What an image is counted as; its bytes in base64 say nothing about its tokens.
 const IMAGE_BYTES: usize = 6000;
@@ -93,7 +93,7 @@ impl Fill {
         matches!(self.read, Count::Tokens(_))
     }
 
-    /// What that means in a window of so many tokens.
+    /// What that means in a window of that many tokens.
     pub(crate) fn level(self, window: u64) -> Level {
         let all = self.tokens();
         let read = match self.read {

@@ -25,7 +25,7 @@ pub(crate) struct Inside {
 }
 
 impl Frame {
-    /// The frame of a conversation that was opened with so many messages: the first ones and the last.
+    /// The frame of a conversation with that many opening messages: the first ones and the last.
     pub(crate) fn around_opening(messages: usize, opening: Option<u64>) -> Self {
         let opening = opening.and_then(|opening| usize::try_from(opening).ok());
         let opening = opening.unwrap_or(messages).min(messages);

@@ -89,7 +89,7 @@ impl Run {
         self.dropped(newest).unwrap_or_else(nothing_dropped)
     }
 
-    /// Whatever room can be made, the newest turn included.
+    /// All the room that can be made, the newest turn included.
     pub(in crate::run) fn any_room(&self) -> Option<Event> {
         self.trimmed(Newest::CutIfNeeded).or_else(|| self.dropped(Newest::CutIfNeeded))
     }

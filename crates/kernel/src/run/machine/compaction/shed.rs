@@ -1,7 +1,7 @@
 //! Shedding: dropping the oldest turns, half of them at once, where no summary can be had.
 //!
-//! A turn goes whole, the model's message with the results of its calls, and whatever was said between
-//! two turns that go; a note stands in their place.
+//! A turn goes whole, the model's message with the results of its calls, and so do messages
+//! between two dropped turns; a note replaces them.
 
 use std::{ops::Range, sync::Arc};
 
@@ -32,7 +32,7 @@ pub(crate) fn plan(conversation: &Conversation, frame: &Frame, newest: Newest) -
     Some(Shed { turns: u64::try_from(turns).ok()?, end: range.end, freed_bytes: size_of(gone) })
 }
 
-/// The conversation without so many of the oldest turns.
+/// The conversation without that many of the oldest turns.
 pub(crate) fn without(
     conversation: &Conversation,
     frame: &Frame,
@@ -71,7 +71,7 @@ fn turn_starts(conversation: &Conversation, frame: &Frame) -> Vec<usize> {
         .collect()
 }
 
-/// The messages of so many of the oldest turns.
+/// The messages of that many of the oldest turns.
 fn range(conversation: &Conversation, starts: &[usize], turns: usize) -> Option<Range<usize>> {
     let start = *starts.first().filter(|_| turns > 0)?;
     if let Some(next) = starts.get(turns) {

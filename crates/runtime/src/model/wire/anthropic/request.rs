@@ -2,7 +2,7 @@
 //!
 //! Tools and instructions end in a cache breakpoint that never moves; a second one, at the end of the
 //! conversation, is left to the provider. So nothing before the newest messages ever changes.
-//! Results come before whatever else the user says after them, in one message.
+//! Results and what the user says after them go into one message, results first.
 
 use attache_kernel::{
     model::catalogue::Thinking,
