@@ -21,7 +21,7 @@ use std::{
 use attache_kernel::{
     agent::{
         definition::{Definition, Trust},
-        registry::{Appraisal, Inventory, Record},
+        registry::{Appraisal, Inventory, LookupError, Record},
     },
     id::AgentName,
     model::choice::ModelChoice,
@@ -130,6 +130,9 @@ impl Host {
 
     /// Prepares a run.
     pub async fn prepare(&self, order: Order, store: &dyn Store) -> Result<Prepared, OrderError> {
+        if !self.is_enabled {
+            return Err(OrderError::SwitchedOff);
+        }
         let budget = self.tree_budget(&order, store).await?;
         let mut order = order;
         let subject = std::mem::replace(&mut order.subject, Subject::Named(String::new()));
@@ -246,14 +249,28 @@ impl Host {
         }
         let mut notices = Vec::new();
         let before = earlier.run.assignment();
-        let record = self.unchanged(&before.definition);
-        let trust = match &record {
-            Some((record, _)) => order.trust.or_recorded(record.trusted),
-            None => order.trust.or_recorded(Trust::Untrusted),
-        };
-        let today = record.map_or(before.definition.run_config, |(_, now)| now.run_config);
         let definition = Arc::clone(&before.definition);
-        let filtered = self.offer.rights(&definition, trust, before.depth, None);
+        let today = self.today(&definition)?;
+        // A file that says something else now lends its trust to nothing that it said then.
+        let trust = match &today {
+            Some((record, Changed::No)) => order.trust.or_recorded(record.trusted),
+            Some((_, Changed::Yes)) | None => order.trust.or_recorded(Trust::Untrusted),
+        };
+        let mut filtered = self.offer.rights(&definition, trust, before.depth, None);
+        let mut limits = RunLimits::from(&definition.run_config);
+        if let Some((record, changed)) = &today
+            && let Some(now) = &record.definition
+        {
+            limits = RunLimits::from(&now.run_config);
+            if *changed == Changed::Yes {
+                let now_trust = order.trust.or_recorded(record.trusted);
+                let rights = self.offer.rights(now, now_trust, before.depth, None);
+                filtered.tools = filtered.tools.intersection(&rights.tools);
+                filtered.withheld.extend(rights.withheld);
+                let agent = definition.agent_type.to_string();
+                notices.push(Notice::DefinitionChanged { agent });
+            }
+        }
         let choice = match (&order.model, &order.provider) {
             (None, None) => as_before(&earlier.run),
             (model, provider) => {
@@ -274,7 +291,7 @@ impl Host {
         }
         let mut assignment = before.resumed_as(new_run_id(), order.task);
         assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
-        let mut assignment = assignment.narrowed_to(&filtered.tools, RunLimits::from(&today));
+        let mut assignment = assignment.narrowed_to(&filtered.tools, limits);
         assignment.model = connection.used;
         assignment.model_limits = connection.limits;
         assignment.limits = assignment.limits.with(order.limits);
@@ -303,16 +320,28 @@ impl Host {
         self.switchboard.connect(choice, asker, &self.models, notices)
     }
 
-    /// The record of a resumed agent, and its definition, if its file still says what it said. Its
-    /// limits do not count: the command line and the settings change them from run to run.
-    fn unchanged(&self, before: &Definition) -> Option<(Record, Arc<Definition>)> {
+    /// The record of a resumed agent today, and whether its file says something else than it did; none
+    /// if it is gone. Its limits do not count as a change: the command line and the settings change
+    /// them from run to run.
+    fn today(&self, before: &Definition) -> Result<Option<(Record, Changed)>, OrderError> {
         let inventory = self.look(|_, _| Appraisal::default());
-        let record = inventory.record(before.agent_type.as_str()).ok()?;
-        let now = record.definition.clone()?;
-        let same =
-            Definition { run_config: before.run_config, ..Definition::clone(&now) } == *before;
-        same.then(|| (record.clone(), now))
+        let record = match inventory.find(before.agent_type.as_str()) {
+            Ok(record) => record.clone(),
+            Err(LookupError::Unknown { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let is_same = record.definition.as_deref().is_some_and(|now| {
+            Definition { run_config: before.run_config, ..now.clone() } == *before
+        });
+        Ok(Some((record, if is_same { Changed::No } else { Changed::Yes })))
     }
+}
+
+/// Whether an agent's file says something else than it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Changed {
+    Yes,
+    No,
 }
 
 /// What a definition comes down to when it is run from here.

@@ -643,3 +643,81 @@ fn too_few_open_files_are_told_before_anything_begins() {
         assert!(told.contains("hint: raise the limit: ulimit -n"), "{told}");
     }
 }
+
+/// What the first event of a run says.
+fn started(ran: &Ran) -> Value {
+    let line = ran.stdout.lines().find(|line| line.contains("\"STARTED\"")).unwrap();
+    serde_json::from_str::<Value>(line).unwrap()["data"].clone()
+}
+
+#[test]
+fn a_resumed_run_gets_no_more_than_its_file_allows_today() {
+    let project = project();
+    with_code(&project);
+    project.agent("tmpa", "description: d\ntools: Read, Grep\nmaxTurns: 40");
+    let begun = ["run", "tmpa", "tool filter", "--model", "offline", "-q"];
+    assert_eq!(project.run(&begun).code, Some(0));
+    let resume = ["run", "--resume", "last", "more", "--output-format", "stream-json"];
+    project.agent("tmpa", "description: d\ntools: Grep\nmaxTurns: 3");
+    let ran = project.run(&resume);
+    let data = started(&ran);
+    assert_eq!((&data["tools"], &data["max_turns"]), (&json!(["grep_files"]), &json!(3)), "{data}");
+    assert!(ran.stderr.contains("has changed"), "{}", ran.stderr);
+    // A file that widens gives nothing that the run did not have.
+    project.agent("tmpa", "description: d\ntools: Read, Grep, Glob");
+    assert_eq!(started(&project.run(&resume))["tools"], json!(["grep_files"]));
+    // A file with errors stops it, and so does the switch.
+    project.agent("tmpa", "tools: Read");
+    let ran = project.run(&resume);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let off = [&["-c", "subagents.enabled=false"][..], &resume].concat();
+    let ran = project.run(&off);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("switched off"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_agent_without_any_provider_is_no_judge() {
+    let project = project();
+    with_code(&project);
+    project.agent("reviewer", "description: d\nmodel: sonnet");
+    let ran = project.run(&["run", "reviewer", "review this", "--json"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.stderr.contains("OPENAI_API_KEY"), "{}", ran.stderr);
+    for chosen in [["--model", "offline"], ["--provider", "offline"]] {
+        let asked = [&["run", "reviewer", "tool filter", "--json"][..], &chosen].concat();
+        let result = object(&project.run(&asked));
+        assert_eq!(
+            (&result["model"]["id"], &result["model"]["chosen_by"]),
+            (&json!("offline"), &json!("call"))
+        );
+    }
+    // A project cannot choose it for the user.
+    project.file(".attache/config.toml", "[subagents]\ndefault_model = \"offline\"\n");
+    let ran = project.run(&["run", "reviewer", "review this", "--json"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}
+
+#[test]
+fn a_prompt_that_multiplies_the_task_is_refused() {
+    let project = project();
+    project.file(
+        ".attache/agents/manyvar.md",
+        format!("---\ndescription: d\n---\n{}", "${prompt} ".repeat(90_000)),
+    );
+    let ran = project.run(&["run", "manyvar", &"b".repeat(100_000), "--model", "offline"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    let told: String = ran.stderr.chars().take(300).collect();
+    assert!(told.contains("9000"), "{told}");
+}
+
+#[test]
+fn a_name_that_is_not_the_runs_agent_is_an_error() {
+    let project = project();
+    with_code(&project);
+    project.run(&["run", "Explore", "tool filter", "-q"]);
+    let ran = project.run(&["run", "Plan", "--resume", "last", "more"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.stderr.contains("`Explore`") && ran.stderr.contains("`Plan`"), "{}", ran.stderr);
+    assert_eq!(project.run(&["run", "--resume", "last", "Plan", "more", "-q"]).code, Some(0));
+}

@@ -173,6 +173,14 @@ pub enum RunError {
         /// What is wrong.
         problem: String,
     },
+    /// With its variables filled in, the prompt is larger than any model takes.
+    #[error("the prompt of `{agent}` has {bytes} bytes once its variables are filled in")]
+    PromptTooLarge {
+        /// The agent.
+        agent: String,
+        /// Its size.
+        bytes: usize,
+    },
     /// A tool is offered twice, or under the name that ends a run.
     #[error("the tool `{0}` cannot be offered: the name is taken")]
     NameTaken(ToolName),
@@ -203,6 +211,10 @@ impl Run {
         }
         if let Some(fork) = &fork {
             fork.share_with(&mut assignment);
+        }
+        if let Some(bytes) = opening::too_large(&assignment) {
+            let agent = assignment.definition.agent_type.to_string();
+            return Err(RunError::PromptTooLarge { agent, bytes });
         }
         let mut run = Self::unopened(assignment, guard)?;
         let opened = opening::opened(&run.assignment, fork.as_ref());

@@ -222,6 +222,17 @@ impl Models {
         wish: ModelCallWish<'_>,
         notices: &mut Vec<Notice>,
     ) -> Result<ModelChoice, ModelRefused> {
+        if wish.provider == Some("offline") && wish.model.is_none() {
+            // There is one model there.
+            return Ok(ModelChoice {
+                asked: definition
+                    .model_config
+                    .model
+                    .as_ref()
+                    .map(|asked| asked.as_str().to_owned()),
+                ..ModelChoice::new("offline", "offline", ChosenBy::Call)
+            });
+        }
         let parent = match wish.provider {
             Some(provider) => parent.moved_to(provider),
             None => parent,

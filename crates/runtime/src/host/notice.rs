@@ -47,6 +47,11 @@ pub enum Notice {
         /// Its provider.
         provider: String,
     },
+    /// The file of a resumed agent has changed since.
+    DefinitionChanged {
+        /// The agent.
+        agent: String,
+    },
     /// A resumed run goes on in the folder it began in.
     GoesOnIn {
         /// The folder.
@@ -88,6 +93,10 @@ impl fmt::Display for Notice {
             Self::PlanningStaysSmall { model, provider } => write!(
                 formatter,
                 "planning stays on `{model}`: nothing says what `sonnet` is on `{provider}` (set model_aliases.sonnet)"
+            ),
+            Self::DefinitionChanged { agent } => write!(
+                formatter,
+                "the file of `{agent}` has changed: the run goes on with the instructions it began with, and with the tools and limits that both allow"
             ),
             Self::GoesOnIn { folder } => {
                 write!(formatter, "the run goes on where it began, in {folder}")

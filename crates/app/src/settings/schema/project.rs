@@ -43,7 +43,7 @@ pub(crate) struct Judged<'a> {
 impl ProjectUse {
     /// A model, but not one whose answers the project wrote itself.
     pub(super) const LIVE_MODEL: Self =
-        Self::Within { admits: is_live_model, label: "yes, but no `replay:`" };
+        Self::Within { admits: is_live_model, label: "yes, but no `replay:` or `offline`" };
     /// What the user has not named yet.
     pub(super) const ADDED: Self = Self::Within { admits: is_added, label: "may add" };
     /// A number that is not larger.
@@ -80,7 +80,10 @@ impl ProjectUse {
 
 fn is_live_model(judged: &Judged<'_>) -> bool {
     match judged.value {
-        Value::Text(model) => !model.trim_start().starts_with("replay:"),
+        Value::Text(model) => {
+            let model = model.trim();
+            model != "offline" && !model.starts_with("replay:")
+        }
         _ => false,
     }
 }

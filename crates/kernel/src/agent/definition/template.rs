@@ -1,6 +1,6 @@
 //! Templates: `${name}` in prompts, replaced in one pass; what is not known stays as it is.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap};
 
 /// The variables every prompt may use.
 pub const BUILTIN_VARIABLES: [&str; 4] = ["cwd", "prompt", "agent_type", "today"];
@@ -42,6 +42,23 @@ pub fn variables(text: &str) -> impl Iterator<Item = Variable<'_>> {
 /// Whether the text holds that variable.
 pub fn refers_to(text: &str, name: &str) -> bool {
     variables(text).any(|variable| variable.name == name)
+}
+
+/// The length of the text with its variables replaced, without making it.
+pub fn rendered_len<'value>(
+    text: &str,
+    value_of: impl Fn(&str) -> Option<Cow<'value, str>>,
+) -> usize {
+    let mut sizes: BTreeMap<&str, Option<usize>> = BTreeMap::new();
+    variables(text).fold(text.len(), |length, variable| {
+        let size = sizes
+            .entry(variable.name)
+            .or_insert_with(|| value_of(variable.name).map(|value| value.len()));
+        match size {
+            Some(size) => (length - (variable.end - variable.start)).saturating_add(*size),
+            None => length,
+        }
+    })
 }
 
 /// The text with its variables replaced; a value is never expanded again, and a variable without a

@@ -11,7 +11,7 @@ use crate::run::assignment::{Assignment, Finish};
 use crate::{
     agent::definition::{
         InitialRole,
-        template::{refers_to, render},
+        template::{refers_to, render, rendered_len},
     },
     run::{event::Event, message::Message},
 };
@@ -97,9 +97,27 @@ fn first_question(assignment: &Assignment) -> String {
     }
 }
 
+/// The largest opening: several times what any model's context window holds.
+const MOST_BYTES: usize = 16 << 20;
+
+/// The size of the opening, if it is larger than any opening may be.
+pub(crate) fn too_large(assignment: &Assignment) -> Option<usize> {
+    let prompts = &assignment.definition.prompt_config;
+    let examples = prompts.initial_messages.iter().map(|example| example.content.as_str());
+    let templates = examples.chain([body(assignment)]).chain(prompts.query.as_deref());
+    let size = templates
+        .map(|template| rendered_len(template, |name| value_of(name, assignment)))
+        .fold(assignment.task.len(), usize::saturating_add);
+    (size > MOST_BYTES).then_some(size)
+}
+
 fn filled(template: &str, assignment: &Assignment) -> String {
+    render(template, |name| value_of(name, assignment))
+}
+
+fn value_of<'a>(name: &str, assignment: &'a Assignment) -> Option<Cow<'a, str>> {
     let declared = assignment.definition.input_config.as_ref();
-    render(template, |name| match name {
+    match name {
         "prompt" => Some(Cow::Borrowed(assignment.task.as_str())),
         "cwd" => Some(Cow::Borrowed(assignment.environment.cwd.as_str())),
         "today" => Some(Cow::Borrowed(assignment.environment.today.as_str())),
@@ -107,5 +125,5 @@ fn filled(template: &str, assignment: &Assignment) -> String {
         _ => declared
             .filter(|declared| declared.inputs.contains_key(name))
             .map(|_| shown(assignment.inputs.get(name))),
-    })
+    }
 }
