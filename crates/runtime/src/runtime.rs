@@ -11,6 +11,7 @@ use attache_kernel::{agent::registry::Inventory, id::RunId};
 
 pub use self::builder::{BuildError, RuntimeBuilder};
 use crate::{
+    events::Events,
     host::{Agent, EarlierRun, Host, Order, OrderError, Prepared},
     store::Store,
     tasks::{RunHandle, Runs, StartError},
@@ -84,7 +85,15 @@ impl Runtime {
 
     /// Starts a run. It goes on by itself; the handle tells of it.
     pub async fn start(&self, prepared: Prepared) -> Result<RunHandle, StartError> {
-        self.runs.start_from(prepared.start, Some(Arc::clone(&self.host))).await
+        Ok(self.start_watched(prepared).await?.0)
+    }
+
+    /// Starts a run, with a reader that is there before the run begins and misses no piece of a message.
+    pub async fn start_watched(
+        &self,
+        prepared: Prepared,
+    ) -> Result<(RunHandle, Events), StartError> {
+        self.runs.start_watched(prepared.start, Some(Arc::clone(&self.host))).await
     }
 
     /// The handle of a run under way.

@@ -172,10 +172,10 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         (None, OutputFormat::Text) => RunFormat::Text,
     };
     let interrupts = Interrupts::new();
-    let handle = runtime.start(prepared).await.map_err(|error| start_failure(&error))?;
+    let started = runtime.start_watched(prepared).await;
+    let (handle, events) = started.map_err(|error| start_failure(&error))?;
     let printer = Printer::start()?;
     let (over, cut_short) = (CancellationToken::new(), CancellationToken::new());
-    let events = handle.events(1);
     let shown = async {
         match format {
             RunFormat::StreamJson => {

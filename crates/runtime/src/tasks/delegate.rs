@@ -46,7 +46,7 @@ impl Delegate {
         let runs = self.runs.upgrade().ok_or(DelegateError::ShutDown)?;
         let order = Order { parent: Some(self.parent.clone()), ..order };
         let prepared = self.host.prepare(order, &**runs.store()).await?;
-        let handle = runs.start_from(prepared.start, Some(Arc::clone(&self.host))).await?;
+        let (handle, _) = runs.start_watched(prepared.start, Some(Arc::clone(&self.host))).await?;
         Ok((handle, prepared.notices))
     }
 }

@@ -37,7 +37,7 @@ use uuid::Uuid;
 use crate::{
     approvals::Approvals,
     clock,
-    events::EventLog,
+    events::{EventLog, Events},
     executor::{Broken, Execution, Patience, drive},
     host::Host,
     model::Model,
@@ -230,15 +230,16 @@ impl Runs {
 
     /// Starts a run that cannot delegate. It goes on by itself; the handle tells of it.
     pub async fn start(&self, start: Start) -> Result<RunHandle, StartError> {
-        self.start_from(start, None).await
+        Ok(self.start_watched(start, None).await?.0)
     }
 
-    /// Starts a run whose tools may start others through that front door.
-    pub(crate) async fn start_from(
+    /// Starts a run whose tools may start others through that front door, with a reader that misses
+    /// nothing: it is there before the run begins.
+    pub async fn start_watched(
         &self,
         mut start: Start,
         host: Option<Arc<Host>>,
-    ) -> Result<RunHandle, StartError> {
+    ) -> Result<(RunHandle, Events), StartError> {
         let shared = &self.shared;
         let mut claim = None;
         if let Past::Earlier(earlier) = &start.past {
@@ -342,7 +343,7 @@ impl Shared {
         opening: Vec<Event>,
         start: Start,
         reach: Reach,
-    ) -> Result<RunHandle, StartError> {
+    ) -> Result<(RunHandle, Events), StartError> {
         let Reach { claim, host } = reach;
         let header = Header::new(format!("{:.3}", clock::now()), run.assignment().clone());
         let artifacts = self.store.artifacts_dir(&header.run)?;
@@ -400,6 +401,7 @@ impl Shared {
         };
         let owner = Arc::downgrade(self);
         let driven = Arc::clone(&live);
+        let events = driven.events.read(1);
         // The task cannot end before it is known to its owner.
         let mut runs = self.runs();
         let task = tokio::spawn(async move {
@@ -423,7 +425,7 @@ impl Shared {
         let id = live.run.agent_id.clone();
         runs.insert(id, Owned { handle: handle.clone(), _task: AbortOnDropHandle::new(task) });
         drop(runs);
-        Ok(handle)
+        Ok((handle, events))
     }
 }
 

@@ -245,9 +245,7 @@ impl Lab {
         let model = Arc::clone(&self.model) as Arc<dyn Model>;
         let mut start = Start::new(assignment("test it"), rights, model, self.project.path());
         change(&mut start);
-        let handle = self.runtime.start(start).await.unwrap();
-        let events = handle.events(1);
-        (handle, events)
+        self.runtime.start_watched(start, None).await.unwrap()
     }
 
     async fn finished(&self, (handle, mut events): (RunHandle, Events)) -> Finished {

@@ -49,8 +49,12 @@ impl State {
             Event::ReplyCutOff { .. } => {
                 (self.phase == Phase::Model, "the model was not being called")
             }
-            Event::LostAnswerCounted { .. } | Event::Retrying { .. } | Event::Failed { .. } => (
+            Event::LostAnswerCounted { .. } | Event::Retrying { .. } => (
                 matches!(self.phase, Phase::Model | Phase::Summary),
+                "the model was not being called",
+            ),
+            Event::Failed { .. } => (
+                matches!(self.phase, Phase::Model | Phase::Summary | Phase::SummaryOver),
                 "the model was not being called",
             ),
             Event::ToolStarted { call_id, .. } => (

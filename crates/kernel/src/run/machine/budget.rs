@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Run;
+use super::{Run, state::State};
 use crate::{model::usage::Usage, run::event::Event};
 
 const TREE_SPENT: &str = "the budget of the whole tree of agents was reached";
@@ -63,6 +63,13 @@ impl Run {
         self.cap_exceeded_by(1)
     }
 
+    /// The cap that does not pay for one more request once that event has happened.
+    pub(crate) fn cap_after(&self, event: &Event) -> Option<Exceeded> {
+        let mut state = self.state.clone();
+        state.apply(event, state.now_ms);
+        self.cap_exceeded_in(&state, 1)
+    }
+
     /// The room that is to be made so that a cap pays for the last chance.
     pub(crate) fn room_within_cap(&self) -> Option<Event> {
         self.cap_before_request()?;
@@ -71,9 +78,13 @@ impl Run {
 
     /// What the next request will use, answer included.
     pub(crate) fn expected_tokens(&self) -> u64 {
-        let unmeasured = if self.state.fill.is_measured() { 0 } else { self.tools_tokens };
-        let asked = self.state.fill.tokens().saturating_add(unmeasured);
-        asked.saturating_add(self.state.last_answer.output_tokens)
+        self.expected_tokens_in(&self.state)
+    }
+
+    fn expected_tokens_in(&self, state: &State) -> u64 {
+        let unmeasured = if state.fill.is_measured() { 0 } else { self.tools_tokens };
+        let asked = state.fill.tokens().saturating_add(unmeasured);
+        asked.saturating_add(state.last_answer.output_tokens)
     }
 
     /// A cap of which nothing is left.
@@ -87,17 +98,21 @@ impl Run {
     }
 
     fn cap_exceeded_by(&self, requests: u64) -> Option<Exceeded> {
+        self.cap_exceeded_in(&self.state, requests)
+    }
+
+    fn cap_exceeded_in(&self, state: &State, requests: u64) -> Option<Exceeded> {
         let limits = &self.assignment.limits;
-        let expected = self.expected_tokens();
+        let expected = self.expected_tokens_in(state);
         let tokens = expected.saturating_mul(requests);
         if let Some(cap) = limits.token_cap()
-            && self.state.tokens_spent().saturating_add(tokens) > cap
+            && state.tokens_spent().saturating_add(tokens) > cap
         {
             return Some(Exceeded::Tokens { cap, expected });
         }
         let first = self.assignment.model_limits.input_usd_per_million.map(|usd| usd / 1e6);
-        let usd_per_token = self.state.last_answer.usd_per_token.or(first).unwrap_or_default();
-        let usd = self.state.cost.at_least_usd() + usd_per_token * as_float(tokens);
+        let usd_per_token = state.last_answer.usd_per_token.or(first).unwrap_or_default();
+        let usd = state.cost.at_least_usd() + usd_per_token * as_float(tokens);
         let cap_usd = limits.cost_cap_usd().filter(|cap_usd| usd > *cap_usd)?;
         Some(Exceeded::Cost { cap_usd })
     }

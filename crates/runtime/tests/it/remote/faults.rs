@@ -625,9 +625,8 @@ async fn a_run_that_is_cancelled_hangs_up_at_once_and_keeps_what_it_heard() {
         let gate = Gate::new();
         let lab = Lab::new(api);
         lab.server.answer(begun(api).wait_for(&gate));
-        let started = lab.start_with(|_| {}).await;
-        let mut events = started.0.events(1);
-        while !matches!(events.next().await.unwrap().event, Event::TextChunk { .. }) {}
+        let mut started = lab.start_with(|_| {}).await;
+        while !matches!(started.1.next().await.unwrap().event, Event::TextChunk { .. }) {}
         started.0.cancel();
         let done = lab.finished(started).await;
         assert_eq!(done.result.status, Status::Aborted, "{api:?}");

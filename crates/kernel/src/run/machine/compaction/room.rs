@@ -41,7 +41,7 @@ impl Run {
     /// What follows when the provider says that the conversation is too long.
     pub(in crate::run) fn room_after_refusal(&self, refusal: String) -> Event {
         if let Some(trimmed) = self.trimmed(Newest::CutIfNeeded) {
-            return trimmed;
+            return self.paid_for(trimmed, &refusal);
         }
         let state = &self.state;
         let is_paid_for = self.cap_before_request().is_none();
@@ -51,9 +51,10 @@ impl Run {
         // A request for a summary of everything would be refused as well: the older turns are summed up.
         match summary {
             Some(older) => summary_request(older.end, Some(refusal)),
-            None => self
-                .dropped(Newest::CutIfNeeded)
-                .unwrap_or(Event::Failed { message: refusal, answer_lost: false }),
+            None => match self.dropped(Newest::CutIfNeeded) {
+                Some(dropped) => self.paid_for(dropped, &refusal),
+                None => Event::Failed { message: refusal, answer_lost: false },
+            },
         }
     }
 
@@ -62,14 +63,33 @@ impl Run {
         let refused = self.state.summary.as_ref().is_some_and(|turn| turn.refusal.is_some());
         let newest = if refused { Newest::CutIfNeeded } else { Newest::Keep };
         match self.dropped(newest) {
+            Some(dropped) if refused => self.paid_for(dropped, &problem),
             Some(dropped) => dropped,
             None if refused => Event::Failed { message: problem, answer_lost: false },
             None => nothing_dropped(),
         }
     }
 
-    /// What becomes of the summary that was asked for.
+    /// What becomes of the summary that was asked for. In the middle of a turn the request is then made
+    /// again, if the caps still pay for it.
     pub(in crate::run) fn after_summary(&self) -> Event {
+        let room = self.room_by_summary();
+        match self.state.summary.as_ref().and_then(|summary| summary.refusal.as_deref()) {
+            Some(refusal) => self.paid_for(room, refusal),
+            None => room,
+        }
+    }
+
+    /// That room, after which a refused request is made again; a failure if the caps do not pay for it.
+    fn paid_for(&self, room: Event, refusal: &str) -> Event {
+        if matches!(room, Event::Compacted(_)) && self.cap_after(&room).is_some() {
+            let message = format!("{refusal} (no budget left for another attempt)");
+            return Event::Failed { message, answer_lost: false };
+        }
+        room
+    }
+
+    fn room_by_summary(&self) -> Event {
         let Some(summary) = &self.state.summary else {
             return nothing_dropped();
         };
