@@ -17,6 +17,7 @@ mod transcripts;
 
 use std::process::ExitCode;
 
+use attache_runtime::sandbox::run_if_helper;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::{
@@ -25,10 +26,11 @@ use crate::{
 };
 
 fn main() -> ExitCode {
+    let arguments = environment::arguments();
+    run_if_helper(&arguments);
     clap_complete::CompleteEnv::with_factory(Cli::command)
         .shells(commands::completions::all_shells())
         .complete();
-    let arguments = environment::arguments();
     let environment = Environment::of_process();
     let parsed = Cli::command().try_get_matches_from(&arguments).and_then(|matches| {
         let mut cli = Cli::from_arg_matches(&matches)?;

@@ -7,5 +7,6 @@ pub mod tool_name;
 pub mod command;
 pub mod rule;
 
+pub mod confinement;
 pub mod filter;
 pub mod permission;

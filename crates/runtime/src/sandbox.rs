@@ -1,0 +1,97 @@
+//! The sandbox: every process that is started for an agent runs in it.
+//!
+//! A command is started as a helper, which is this program run again. The helper confines itself and then
+//! becomes the supervisor of the command. Invariant: when the process that [`Sandbox::command`] describes
+//! ends, for whatever reason, everything below it has ended or is being killed; and it ends when this
+//! program does.
+
+mod helper;
+mod level;
+mod policy;
+mod refusal;
+
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::process::CommandExt as _,
+    path::PathBuf,
+    process::Command,
+    sync::OnceLock,
+};
+
+use self::helper::{MARK, Message};
+pub use self::{
+    helper::run_if_helper,
+    level::{Level, Part},
+    policy::{Mode, Policy, ResourceLimits},
+    refusal::{HINT, looks_refused},
+};
+
+/// The program that is started as the helper. Its `main` begins with [`run_if_helper`].
+#[derive(Debug, Clone)]
+pub struct Helper(PathBuf);
+
+impl Helper {
+    /// This program itself, also if its file was replaced since it started.
+    pub fn this_program() -> Self {
+        Self(PathBuf::from("/proc/self/exe"))
+    }
+
+    /// Another program, such as `attache-sandbox`.
+    pub fn at(program: impl Into<PathBuf>) -> Self {
+        Self(program.into())
+    }
+}
+
+/// Starts commands in the sandbox.
+#[derive(Debug)]
+pub struct Sandbox {
+    helper: Helper,
+    missing: Vec<Part>,
+    level: OnceLock<Level>,
+}
+
+/// Why no command can be started in the sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// The policy cannot be handed to the helper.
+    #[error("the sandbox's policy cannot be written as JSON")]
+    Message(#[source] serde_json::Error),
+}
+
+impl Sandbox {
+    /// A sandbox whose commands are started by this helper.
+    pub fn new(helper: Helper) -> Self {
+        Self { helper, missing: Vec::new(), level: OnceLock::new() }
+    }
+
+    /// The same sandbox on a machine that lacks a part, for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(mut self, part: Part) -> Self {
+        self.missing.push(part);
+        self
+    }
+
+    /// What this machine enforces. The first call starts the helper once to try, and blocks for that time.
+    pub fn level(&self) -> Level {
+        *self.level.get_or_init(|| Level::probe(&self.helper.0, &self.missing))
+    }
+
+    /// A command that runs a program in the sandbox.
+    ///
+    /// The caller sets its standard streams, working directory and environment, and nothing else. To end the
+    /// command early, send `SIGTERM` or `SIGKILL` to it: everything below it ends as well. If its standard
+    /// input is a terminal, that becomes the command's controlling terminal.
+    pub fn command(
+        &self,
+        policy: &Policy,
+        program: &OsStr,
+        arguments: &[OsString],
+    ) -> Result<Command, SandboxError> {
+        let message = Message::new(policy.clone(), self.level());
+        let text = serde_json::to_string(&message).map_err(SandboxError::Message)?;
+        let mut command = Command::new(&self.helper.0);
+        command.arg(MARK).arg(text).arg(program).args(arguments).process_group(0);
+        Ok(command)
+    }
+}

@@ -1,0 +1,81 @@
+//! The policy: what one command may do, as the settings and the run decide it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// How far a command is confined. The names are those of Codex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Nothing is writable but the run's temporary directory.
+    ReadOnly,
+    /// The workspace is writable as well, except for its protected paths.
+    #[default]
+    WorkspaceWrite,
+    /// No confinement. The command is still killed with its run.
+    DangerFullAccess,
+}
+
+impl Mode {
+    /// The words of the setting, from narrow to wide.
+    pub const WORDS: &'static [&'static str] =
+        &["read-only", "workspace-write", "danger-full-access"];
+
+    /// The word of the setting.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
+            Self::DangerFullAccess => "danger-full-access",
+        }
+    }
+
+    /// The mode that a word of the setting means.
+    pub fn of_word(word: &str) -> Option<Self> {
+        [Self::ReadOnly, Self::WorkspaceWrite, Self::DangerFullAccess]
+            .into_iter()
+            .find(|mode| mode.as_str() == word)
+    }
+}
+
+/// What one command may do. Paths are absolute; those that do not exist are skipped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// How far the command is confined.
+    pub mode: Mode,
+    /// The directory the run works in.
+    pub workspace: PathBuf,
+    /// The run's own temporary directory; always writable.
+    pub temp_dir: PathBuf,
+    /// Further directories that are writable in `workspace-write`.
+    pub writable_roots: Vec<PathBuf>,
+    /// Whether TCP and UDP are allowed. Unix sockets never are.
+    pub network: bool,
+    /// Whether `.git` is writable, except for its hooks and config.
+    pub writable_git: bool,
+    /// Files and directories that are hidden from the command.
+    pub deny_read: Vec<PathBuf>,
+    /// What one command may use up.
+    pub limits: ResourceLimits,
+}
+
+/// Resource limits of each process of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResourceLimits {
+    /// Processes and threads of the command's user.
+    pub processes: u64,
+    /// Size of a file, in bytes.
+    pub file_bytes: u64,
+    /// Open files.
+    pub open_files: u64,
+    /// Private memory of a process, in bytes.
+    pub data_bytes: u64,
+}
+
+impl Default for ResourceLimits {
+    fn default() -> Self {
+        const GIB: u64 = 1 << 30;
+        Self { processes: 2048, file_bytes: 8 * GIB, open_files: 4096, data_bytes: 16 * GIB }
+    }
+}
