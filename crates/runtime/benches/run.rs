@@ -37,14 +37,13 @@ use attache_runtime::{
     store::{FileStore, JournalWriter, Options, StoreFuture},
     tasks::Links,
     tool::{
-        AnswerForm, FileGuard, Tool, ToolContext, ToolFuture, ToolOutput, artifacts::Artifacts,
+        FileGuard, Tool, ToolContext, ToolFuture, ToolOutput, artifacts::Artifacts,
         workspace::Workspace,
     },
 };
 use attache_testkit::assignment::assignment_of;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 use tracing_subscriber::{fmt::format::FmtSpan, layer::SubscriberExt as _};
 
 /// Calls a tool each turn, with other arguments each time, and completes in the last of `turns`.
@@ -154,14 +153,11 @@ impl World {
             model,
             tools: Arc::new(BTreeMap::from([(name, Arc::clone(&self.tool))])),
             approvals: Approvals::default(),
-            context: ToolContext {
-                workspace: Arc::new(Workspace::new(self.folder.path()).unwrap()),
-                cancel: CancellationToken::new(),
-                artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
-                files: FileGuard::unrestricted(),
-                answer_form: AnswerForm::Text,
-                delegate: None,
-            },
+            context: ToolContext::new(
+                Workspace::new(self.folder.path()).unwrap(),
+                Artifacts::new(self.folder.path().join("artifacts")),
+                FileGuard::unrestricted(),
+            ),
             journal,
             events: EventLog::default(),
             links: Links::default(),

@@ -11,17 +11,15 @@ use std::{
     fs,
     path::Path,
     process::Command,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
 use attache_runtime::tool::{
-    AnswerForm, FileGuard, Tool, ToolContext, artifacts::Artifacts, catalogue::builtin_tools,
+    FileGuard, Tool, ToolContext, artifacts::Artifacts, catalogue::builtin_tools,
     workspace::Workspace,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tokio_util::sync::CancellationToken;
 
 const FILES: usize = 20_000;
 const ROUNDS: usize = 21;
@@ -52,14 +50,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("rg is not on the PATH: only our own times are shown");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
-    let context = ToolContext {
-        workspace: Arc::new(Workspace::new(&tree)?),
-        cancel: CancellationToken::new(),
-        artifacts: Arc::new(Artifacts::new(scratch.path().join("artifacts"))),
-        files: FileGuard::unrestricted(),
-        answer_form: AnswerForm::Text,
-        delegate: None,
-    };
+    let context = ToolContext::new(
+        Workspace::new(&tree)?,
+        Artifacts::new(scratch.path().join("artifacts")),
+        FileGuard::unrestricted(),
+    );
     let tools = builtin_tools();
     println!("{:<34}{:>10}{:>10}{:>8}", "", "ours ms", "rg ms", "ratio");
     for case in cases() {

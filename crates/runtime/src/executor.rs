@@ -146,13 +146,19 @@ impl Driver {
         loop {
             match self.run.next_step() {
                 Step::Start => self.begin().await?,
-                Step::TakeOver => self.feed(Run::taken_over).await?,
+                Step::TakeOver => {
+                    self.foresee().await?;
+                    self.feed(Run::taken_over).await?;
+                }
                 Step::CallModel(request) if self.has_letters() => {
                     drop(request);
                     self.read_letters().await?;
                 }
                 Step::CallModel(request) => self.model_turn(request).await?,
-                Step::BeginCalls => self.feed(Run::begin_calls).await?,
+                Step::BeginCalls => {
+                    self.foresee().await?;
+                    self.feed(Run::begin_calls).await?;
+                }
                 Step::Ask(question) => self.ask_turn(*question).await?,
                 Step::CallTools(calls) => self.tool_turn(calls).await?,
                 Step::Finished(outcome) => return Ok(*outcome),

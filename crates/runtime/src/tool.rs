@@ -14,6 +14,7 @@ mod glob_files;
 mod grep_files;
 mod list_dir;
 mod off_thread;
+pub mod output;
 mod read_file;
 mod view_image;
 pub(crate) mod wording;
@@ -21,13 +22,14 @@ pub mod workspace;
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
+pub use attache_kernel::rights::permission::Foresight;
 use attache_kernel::run::message::Image;
 pub use attache_kernel::run::tool_spec::{Concurrency, Repeatability, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::file_guard::FileGuard;
-use self::findings::Findings;
+use self::{findings::Findings, output::OutputSink};
 use crate::{
     tasks::Delegate,
     tool::{
@@ -89,12 +91,26 @@ pub trait Tool: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Finds out what a call would change and show, without doing it; it is asked before every call is
+    /// judged. `None` if there is nothing to find out.
+    fn foresee<'a>(
+        &'a self,
+        arguments: &'a Value,
+        context: &'a ToolContext,
+    ) -> Option<ForesightFuture<'a>> {
+        let (_, _) = (arguments, context);
+        None
+    }
+
     /// Does what the arguments ask for. Dropping the future, or the context's token, stops it.
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a>;
 }
 
 /// A call under way.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = ToolOutput> + Send + 'a>>;
+
+/// What a call would do is being found out.
+pub type ForesightFuture<'a> = Pin<Box<dyn Future<Output = Foresight> + Send + 'a>>;
 
 /// What a call may touch.
 #[derive(Debug, Clone)]
@@ -109,8 +125,33 @@ pub struct ToolContext {
     pub files: FileGuard,
     /// What its answer consists of.
     pub answer_form: AnswerForm,
+    /// What was found out about the call before it was judged: a call that changes files changes no
+    /// others than these.
+    pub foresight: Arc<Foresight>,
+    /// Shows what the call puts out while it goes on.
+    pub output: OutputSink,
     /// Starts agents below the run; `None` where there are none to start.
     pub delegate: Option<Delegate>,
+}
+
+impl ToolContext {
+    /// The context of a run's calls, which nobody watches and from which nobody delegates.
+    pub fn new(
+        workspace: impl Into<Arc<Workspace>>,
+        artifacts: impl Into<Arc<Artifacts>>,
+        files: FileGuard,
+    ) -> Self {
+        Self {
+            workspace: workspace.into(),
+            cancel: CancellationToken::new(),
+            artifacts: artifacts.into(),
+            files,
+            answer_form: AnswerForm::default(),
+            foresight: Arc::default(),
+            output: OutputSink::default(),
+            delegate: None,
+        }
+    }
 }
 
 /// What a tool's answer consists of.

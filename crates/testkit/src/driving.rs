@@ -10,7 +10,7 @@ use attache_kernel::{
     agent::definition::{Definition, OutputConfig},
     id::{AgentName, RunId},
     rights::{
-        permission::{CallGuard, Permission, SharedGuard},
+        permission::{CallGuard, Foresight, Permission, SharedGuard},
         tool_name::ToolName,
     },
     run::{
@@ -32,14 +32,13 @@ use attache_runtime::{
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
-use tokio_util::sync::CancellationToken;
 
 use crate::assignment::assignment_of;
 
 struct AllowAll;
 
 impl CallGuard for AllowAll {
-    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Permission {
+    fn check(&self, _tool: &ToolName, _arguments: &Value, _: &Foresight) -> Permission {
         Permission::Allow
     }
 }
@@ -144,14 +143,11 @@ impl Driver {
             now: Duration::ZERO,
             runtime: Builder::new_current_thread().build().unwrap(),
             tools: builtin_tools(),
-            context: ToolContext {
-                workspace: Arc::new(Workspace::new(folder).unwrap()),
-                cancel: CancellationToken::new(),
-                artifacts: Arc::new(Artifacts::new(scratch.path().join("artifacts"))),
-                files: FileGuard::unrestricted(),
-                answer_form: AnswerForm::Text,
-                delegate: None,
-            },
+            context: ToolContext::new(
+                Workspace::new(folder).unwrap(),
+                Artifacts::new(scratch.path().join("artifacts")),
+                FileGuard::unrestricted(),
+            ),
             _scratch: scratch,
         }
     }

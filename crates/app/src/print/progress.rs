@@ -109,7 +109,10 @@ impl<'a> Progress<'a> {
                 self.say(event, Tone::Warning, &what);
             }
             EventType::Completed | EventType::Error => self.ended(event),
-            EventType::TurnComplete | EventType::ThoughtChunk | EventType::GracePeriodEnd => {}
+            EventType::TurnComplete
+            | EventType::ThoughtChunk
+            | EventType::ToolOutputChunk
+            | EventType::GracePeriodEnd => {}
         }
     }
 

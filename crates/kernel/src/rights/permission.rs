@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{filter::ToolSet, tool_name::ToolName};
+use super::{filter::ToolSet, rule::RealPath, tool_name::ToolName};
 
 /// What a guard says about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +26,19 @@ pub enum Permission {
     },
 }
 
+/// What was found out about a call before it is judged, without doing it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Foresight {
+    /// Where the files that it would change really lie, links followed.
+    pub paths: Vec<RealPath>,
+    /// The command or the diff, for whoever is asked.
+    pub preview: Option<String>,
+}
+
 /// Judges a call in the moment it is to begin.
 pub trait CallGuard {
     /// Says whether the tool may be called with these arguments now.
-    fn check(&self, tool: &ToolName, arguments: &Value) -> Permission;
+    fn check(&self, tool: &ToolName, arguments: &Value, foresight: &Foresight) -> Permission;
 }
 
 /// A [`CallGuard`] that can be shared.
@@ -37,7 +46,7 @@ pub type SharedGuard = Arc<dyn CallGuard + Send + Sync>;
 
 /// Rights alone never ask: a call is within them or it is not.
 impl CallGuard for ToolSet {
-    fn check(&self, tool: &ToolName, arguments: &Value) -> Permission {
+    fn check(&self, tool: &ToolName, arguments: &Value, _: &Foresight) -> Permission {
         match Self::check(self, tool, arguments) {
             Ok(()) => Permission::Allow,
             Err(refusal) => Permission::Deny { reason: refusal.to_string() },

@@ -118,6 +118,13 @@ pub enum Event {
         /// The tool.
         tool_name: String,
     },
+    /// A piece of what a call puts out arrived. Shown, not recorded.
+    ToolOutputChunk {
+        /// The call.
+        call_id: ToolCallId,
+        /// The piece.
+        text: String,
+    },
     /// A call was answered, by its tool or in its place.
     ToolReturned {
         /// The tool.
@@ -317,7 +324,15 @@ pub enum StartedBy {
 impl Event {
     /// Whether it belongs into the transcript. Pieces of a message do not: the whole message does.
     pub fn is_recorded(&self) -> bool {
-        !matches!(self, Self::TextChunk { .. } | Self::ThoughtChunk { .. })
+        !self.is_piece()
+    }
+
+    /// Whether it is a piece of a message or of an output that is still arriving.
+    pub fn is_piece(&self) -> bool {
+        matches!(
+            self,
+            Self::TextChunk { .. } | Self::ThoughtChunk { .. } | Self::ToolOutputChunk { .. }
+        )
     }
 
     /// Whether it is only told, and leaves the run as it was.
@@ -327,6 +342,7 @@ impl Event {
             Self::Queued { .. }
                 | Self::TextChunk { .. }
                 | Self::ThoughtChunk { .. }
+                | Self::ToolOutputChunk { .. }
                 | Self::SubAgentStart { .. }
                 | Self::SubAgentEnd { .. }
         )

@@ -27,7 +27,7 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use serde_json::Value;
 
@@ -46,7 +46,7 @@ pub use self::{
 use crate::{
     id::{AgentName, QuestionId, RunId, ToolCallId},
     rights::{
-        permission::{CallGuard, Permission, SharedGuard},
+        permission::{CallGuard, Foresight, Permission, SharedGuard},
         tool_name::ToolName,
     },
     run::{
@@ -65,6 +65,8 @@ pub struct Run {
     state: State,
     judge: Judge,
     hands: Hands,
+    /// What was found out about the calls that are judged next.
+    foreseen: BTreeMap<ToolCallId, Foresight>,
     offered: Arc<[ToolSpec]>,
     offered_in_grace: Arc<[ToolSpec]>,
     /// The tokens that the offered tools take in a request, by their size.
@@ -127,7 +129,7 @@ pub enum Demand {
     AnyTool,
 }
 
-/// A call that has begun and is not answered yet.
+/// A call that is not answered yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingCall {
     /// The call.
@@ -195,7 +197,7 @@ fn listed(problems: &[InputProblem]) -> String {
 struct RefuseAll;
 
 impl CallGuard for RefuseAll {
-    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Permission {
+    fn check(&self, _: &ToolName, _: &Value, _: &Foresight) -> Permission {
         Permission::Deny { reason: "this run has no tools yet".to_owned() }
     }
 }
@@ -246,6 +248,7 @@ impl Run {
             assignment: Arc::new(assignment),
             state: State::default(),
             hands: Hands::Driven,
+            foreseen: BTreeMap::new(),
             tools_tokens: tokens_of(&offered),
             offered: offered.into(),
             offered_in_grace: in_grace.into(),

@@ -9,7 +9,7 @@ use attache_kernel::{
     model::{choice::ChosenBy, usage::Usage},
     rights::{
         filter::WithheldTool,
-        permission::{CallGuard, Permission},
+        permission::{CallGuard, Foresight, Permission},
         tool_name::{BuiltinTool, ToolName},
     },
     run::{
@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 struct Always(Permission);
 
 impl CallGuard for Always {
-    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Permission {
+    fn check(&self, _tool: &ToolName, _arguments: &Value, _: &Foresight) -> Permission {
         self.0.clone()
     }
 }
@@ -233,6 +233,8 @@ fn activities() -> Vec<SubagentActivityEvent> {
             (Line::Event(_), None) => panic!("no header"),
         }
     }
+    let output = Event::ToolOutputChunk { call_id: id.clone(), text: "src/tool".to_owned() };
+    all.push(shown(&short.run, 21, &output));
     all.extend(compactions(id).map(|event| shown(&short.run, 40, &event)));
     let mut failed = Short::begin();
     failed.feed(50, |run, now| {
@@ -266,7 +268,7 @@ fn compactions(id: ToolCallId) -> [Event; 3] {
     .map(Event::Compacted)
 }
 
-const TYPES: [EventType; 16] = [
+const TYPES: [EventType; 17] = [
     EventType::Queued,
     EventType::Started,
     EventType::TurnStart,
@@ -276,6 +278,7 @@ const TYPES: [EventType; 16] = [
     EventType::ApprovalRequested,
     EventType::ApprovalResolved,
     EventType::ToolCallStart,
+    EventType::ToolOutputChunk,
     EventType::ToolCallEnd,
     EventType::TurnComplete,
     EventType::Compacted,

@@ -35,7 +35,9 @@ pub(super) fn event(secrets: &Secrets, mut event: RunEvent) -> Option<RunEvent> 
         return Some(event);
     }
     match &mut event.event {
-        Event::TextChunk { text } | Event::ThoughtChunk { text } => {
+        Event::TextChunk { text }
+        | Event::ThoughtChunk { text }
+        | Event::ToolOutputChunk { text, .. } => {
             *text = secrets.mask(text).into_owned();
         }
         other => match masked(secrets, other) {

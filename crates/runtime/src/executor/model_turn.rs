@@ -2,7 +2,10 @@
 
 use std::{
     hash::{BuildHasher as _, RandomState},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -13,7 +16,7 @@ use attache_kernel::{
 
 use tracing::Instrument as _;
 
-use super::{Driver, Interruption, recorder::Piece};
+use super::{Driver, Interruption, recorder::Piece, tool_turn::can_foresee};
 use crate::{
     model::{Chunk, ModelCall},
     store::StoreError,
@@ -57,9 +60,13 @@ impl Driver {
         match waited {
             Waited::Answered(Ok(reply)) => {
                 // What the reply asks for begins in the same breath, and is written down with it.
+                // A call about which something can be found out first has to wait for that.
+                let (tools, context) = (Arc::clone(&self.tools), self.context.clone());
                 self.feed(|run, now| {
                     let mut events = run.model_replied(reply, now);
-                    events.extend(run.begin_calls(now));
+                    if !can_foresee(run, &tools, &context) {
+                        events.extend(run.begin_calls(now));
+                    }
                     events
                 })
                 .await

@@ -1,8 +1,11 @@
 //! The recorder: numbers events, journals them, and only then shows them.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use attache_kernel::run::{Run, event::Event, transcript::Entry};
+use attache_kernel::{
+    id::ToolCallId,
+    run::{Run, event::Event, transcript::Entry},
+};
 
 use crate::{
     clock,
@@ -16,6 +19,8 @@ pub(super) struct Recorder {
     events: EventLog,
     next_seq: u64,
     held: Option<Held>,
+    /// The same of calls, which put out their pieces side by side.
+    held_output: BTreeMap<ToolCallId, String>,
 }
 
 /// The end of a message that is still arriving, which may be the beginning of a key.
@@ -36,7 +41,7 @@ pub(super) enum Piece {
 
 impl Recorder {
     pub(super) fn new(journal: Box<dyn JournalWriter>, events: EventLog, next_seq: u64) -> Self {
-        Self { journal, events, next_seq, held: None }
+        Self { journal, events, next_seq, held: None, held_output: BTreeMap::new() }
     }
 
     /// Writes the events down, all at once, then shows them.
@@ -68,16 +73,41 @@ impl Recorder {
         if self.held.as_ref().is_some_and(|held| held.kind != kind) {
             self.let_go(run);
         }
-        let mut text = match self.held.take() {
+        let text = match self.held.take() {
             Some(held) => held.text + &piece,
             None => piece,
         };
-        let held_back = self.events.held_back(&text);
-        if held_back > 0 {
-            let rest = text.split_off(text.len() - held_back);
-            self.held = Some(Held { kind, text: rest });
-        }
+        let (text, rest) = self.without_unfinished(text);
+        self.held = rest.map(|text| Held { kind, text });
         self.publish(run, kind, text);
+    }
+
+    /// Shows a piece of what a call puts out, in the same way.
+    pub(super) fn show_output(&mut self, run: &Run, call_id: ToolCallId, piece: String) {
+        let text = match self.held_output.remove(&call_id) {
+            Some(held) => held + &piece,
+            None => piece,
+        };
+        let (text, rest) = self.without_unfinished(text);
+        if let Some(rest) = rest {
+            self.held_output.insert(call_id.clone(), rest);
+        }
+        self.publish_event(run, text, |text| Event::ToolOutputChunk { call_id, text });
+    }
+
+    /// Shows what was held back of a call's output: nothing comes after it.
+    pub(super) fn output_over(&mut self, run: &Run, call_id: &ToolCallId) {
+        if let Some(text) = self.held_output.remove(call_id) {
+            let call_id = call_id.clone();
+            self.publish_event(run, text, |text| Event::ToolOutputChunk { call_id, text });
+        }
+    }
+
+    /// The text up to what may be the beginning of a key, and that.
+    fn without_unfinished(&self, mut text: String) -> (String, Option<String>) {
+        let held_back = self.events.held_back(&text);
+        let rest = (held_back > 0).then(|| text.split_off(text.len() - held_back));
+        (text, rest)
     }
 
     /// Shows what was held back: nothing comes after it.
@@ -88,13 +118,17 @@ impl Recorder {
     }
 
     fn publish(&mut self, run: &Run, kind: Piece, text: String) {
+        self.publish_event(run, text, |text| match kind {
+            Piece::Text => Event::TextChunk { text },
+            Piece::Thought => Event::ThoughtChunk { text },
+        });
+    }
+
+    fn publish_event(&mut self, run: &Run, text: String, event: impl FnOnce(String) -> Event) {
         if text.is_empty() {
             return;
         }
-        let event = match kind {
-            Piece::Text => Event::TextChunk { text },
-            Piece::Thought => Event::ThoughtChunk { text },
-        };
+        let event = event(text);
         let seq = self.number();
         if let Some(event) = run.observed(event, seq, timestamp()) {
             self.events.show(event);

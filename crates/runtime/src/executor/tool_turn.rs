@@ -1,10 +1,11 @@
 //! A tool turn: calls that have begun are made side by side; questions are asked one at a time.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use attache_kernel::{
     id::ToolCallId,
-    run::{PendingCall, ToolAnswer, message::Artifact},
+    rights::tool_name::ToolName,
+    run::{PendingCall, Run, ToolAnswer, message::Artifact},
 };
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
@@ -14,10 +15,28 @@ use super::Driver;
 use crate::{
     approvals::Question,
     store::StoreError,
-    tool::{AnswerForm, ToolContext, ToolOutput},
+    tool::{AnswerForm, Tool, ToolContext, ToolOutput, output::Pieces},
 };
 
 impl Driver {
+    /// Finds out what the calls that are judged next would do.
+    pub(super) async fn foresee(&mut self) -> Result<(), StoreError> {
+        let calls = self.run.calls_to_judge();
+        let asked = calls.iter().filter_map(|call| {
+            let foresight = self.tools.get(&call.tool)?.foresee(&call.arguments, &self.context)?;
+            Some(async { (call.id.clone(), foresight.await) })
+        });
+        let asked: FuturesUnordered<_> = asked.collect();
+        let interruption = self.interruption();
+        let foreseen: BTreeMap<_, _> = tokio::select! {
+            biased;
+            interruption = interruption => return self.interrupted(interruption).await,
+            foreseen = asked.collect() => foreseen,
+        };
+        self.run.foresee(foreseen);
+        Ok(())
+    }
+
     /// Asks whether a call may begin. The question is in the journal already.
     pub(super) async fn ask_turn(&mut self, question: Question) -> Result<(), StoreError> {
         let request_id = question.request_id.clone();
@@ -44,8 +63,17 @@ impl Driver {
             AnswerForm::Text
         };
         let context = ToolContext { cancel: stop, answer_form, ..self.context.clone() };
-        let mut under_way: FuturesUnordered<_> =
-            calls.into_iter().map(|call| self.answer(call, context.clone())).collect();
+        let mut pieces = Pieces::new();
+        let own_context = |call: &PendingCall| ToolContext {
+            foresight: Arc::new(self.run.foresight(&call.id).cloned().unwrap_or_default()),
+            output: pieces.sink(&call.id),
+            ..context.clone()
+        };
+        let begun = calls.into_iter().map(|call| {
+            let context = own_context(&call);
+            self.answer(call, context)
+        });
+        let mut under_way: FuturesUnordered<_> = begun.collect();
         loop {
             tokio::task::consume_budget().await;
             let interruption = self.interruption();
@@ -53,9 +81,17 @@ impl Driver {
                 biased;
                 interruption = interruption => Err(interruption),
                 finished = under_way.next() => Ok(finished),
+                piece = pieces.next() => {
+                    self.recorder.show_output(&self.run, piece.call_id, piece.text);
+                    continue;
+                }
             };
+            while let Some(piece) = pieces.try_next() {
+                self.recorder.show_output(&self.run, piece.call_id, piece.text);
+            }
             match finished {
                 Ok(Some((id, answer))) => {
+                    self.recorder.output_over(&self.run, &id);
                     self.feed(|run, now| run.tool_returned(&id, answer, now)).await?;
                 }
                 Ok(None) => return Ok(()),
@@ -91,6 +127,18 @@ impl Driver {
         };
         answer.instrument(span)
     }
+}
+
+/// Whether something can be found out about the calls that are judged next.
+pub(super) fn can_foresee(
+    run: &Run,
+    tools: &BTreeMap<ToolName, Arc<dyn Tool>>,
+    context: &ToolContext,
+) -> bool {
+    run.calls_to_judge().iter().any(|call| {
+        let tool = tools.get(&call.tool);
+        tool.is_some_and(|tool| tool.foresee(&call.arguments, context).is_some())
+    })
 }
 
 fn timed_out(name: &str, limit: Duration) -> ToolOutput {

@@ -15,7 +15,7 @@ use attache_kernel::{
     id::{RunId, SessionId},
     rights::{
         filter::{ToolSet, WithheldTool},
-        permission::{CallGuard, Permission, SharedGuard},
+        permission::{CallGuard, Foresight, Permission, SharedGuard},
         tool_name::ToolName,
     },
     run::{
@@ -44,7 +44,7 @@ use crate::{
     store::{ResumeClaim, Secrets, Store, StoreError},
     tasks::{Delegate, Links, LiveRun, RunHandle, Slots, TreeBudget, TreeLimits, letterbox},
     tool::{
-        AnswerForm, FileGuard, Tool, ToolContext,
+        FileGuard, Tool, ToolContext,
         artifacts::Artifacts,
         catalogue::builtin_tools,
         workspace::{Workspace, WorkspaceError},
@@ -291,8 +291,8 @@ struct CallRules {
 }
 
 impl CallGuard for CallRules {
-    fn check(&self, tool: &ToolName, arguments: &Value) -> Permission {
-        match CallGuard::check(&self.rights, tool, arguments) {
+    fn check(&self, tool: &ToolName, arguments: &Value, foresight: &Foresight) -> Permission {
+        match CallGuard::check(&self.rights, tool, arguments, foresight) {
             Permission::Allow => match self.tools.get(tool).and_then(|tool| tool.asks(arguments)) {
                 Some(reason) => Permission::Ask { reason },
                 None => Permission::Allow,
@@ -384,12 +384,13 @@ impl Shared {
             tools: Arc::clone(&self.tools),
             approvals: start.approvals,
             context: ToolContext {
-                workspace: Arc::new(workspace),
                 cancel,
-                artifacts: Arc::new(Artifacts::new(artifacts).masking(secrets.clone())),
-                files: FileGuard::new(Arc::new(start.rights)),
-                answer_form: AnswerForm::default(),
                 delegate,
+                ..ToolContext::new(
+                    workspace,
+                    Artifacts::new(artifacts).masking(secrets.clone()),
+                    FileGuard::new(Arc::new(start.rights)),
+                )
             },
             journal,
             events: live.events.clone(),

@@ -17,7 +17,7 @@ use attache_kernel::{
     agent::definition::Definition,
     id::AgentName,
     rights::{
-        permission::{CallGuard, Permission, SharedGuard},
+        permission::{CallGuard, Foresight, Permission, SharedGuard},
         tool_name::{BuiltinTool, ToolName},
     },
     run::{
@@ -37,8 +37,8 @@ use attache_runtime::{
     store::{JournalWriter, StoreError, StoreFuture},
     tasks::Links,
     tool::{
-        AnswerForm, Concurrency, FileGuard, Repeatability, Tool, ToolContext, ToolFuture,
-        ToolOutput, ToolSpec, artifacts::Artifacts, catalogue::builtin_tools, workspace::Workspace,
+        Concurrency, FileGuard, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+        artifacts::Artifacts, catalogue::builtin_tools, workspace::Workspace,
     },
 };
 use attache_testkit::{
@@ -126,7 +126,7 @@ fn tool(
 struct Always(Permission);
 
 impl CallGuard for Always {
-    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Permission {
+    fn check(&self, _: &ToolName, _: &Value, _: &Foresight) -> Permission {
         self.0.clone()
     }
 }
@@ -199,12 +199,12 @@ impl World {
             model,
             tools: Arc::new(tools),
             context: ToolContext {
-                workspace: Arc::new(Workspace::new(self.folder.path()).unwrap()),
                 cancel: self.cancel.clone(),
-                artifacts: Arc::new(Artifacts::new(self.folder.path().join("artifacts"))),
-                files: FileGuard::unrestricted(),
-                answer_form: AnswerForm::Text,
-                delegate: None,
+                ..ToolContext::new(
+                    Workspace::new(self.folder.path()).unwrap(),
+                    Artifacts::new(self.folder.path().join("artifacts")),
+                    FileGuard::unrestricted(),
+                )
             },
             approvals: self.approvals.clone(),
             journal: Box::new(self.journal.clone()),

@@ -16,12 +16,11 @@ mod workspace;
 use std::{fs, os::unix::fs::symlink, path::Path, sync::Arc};
 
 use attache_runtime::tool::{
-    AnswerForm, FileGuard, Tool, ToolContext, ToolOutput, artifacts::Artifacts,
-    catalogue::builtin_tools, workspace::Workspace,
+    FileGuard, Tool, ToolContext, ToolOutput, artifacts::Artifacts, catalogue::builtin_tools,
+    workspace::Workspace,
 };
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 /// A workspace with things around it that no tool may reach: `ws/` beside `secret/`.
 struct Fixture {
@@ -40,14 +39,11 @@ impl Fixture {
         let artifacts = outer.join("artifacts");
         let workspace = Workspace::new(&outer.join("ws")).unwrap().allowing(artifacts.clone());
         Self {
-            context: ToolContext {
-                workspace: Arc::new(workspace),
-                cancel: CancellationToken::new(),
-                artifacts: Arc::new(Artifacts::new(artifacts)),
-                files: FileGuard::unrestricted(),
-                answer_form: AnswerForm::Text,
-                delegate: None,
-            },
+            context: ToolContext::new(
+                workspace,
+                Artifacts::new(artifacts),
+                FileGuard::unrestricted(),
+            ),
             tools: builtin_tools(),
             scratch,
         }

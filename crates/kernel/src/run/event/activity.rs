@@ -53,6 +53,8 @@ pub enum EventType {
     ThoughtChunk,
     /// A call went to its tool.
     ToolCallStart,
+    /// A piece of what a call puts out.
+    ToolOutputChunk,
     /// A call was answered.
     ToolCallEnd,
     /// A call waits for a decision.
@@ -104,6 +106,9 @@ pub(crate) fn activity(
         ),
         Event::TextChunk { text } => (EventType::TextChunk, json!({"text": text})),
         Event::ThoughtChunk { text } => (EventType::ThoughtChunk, json!({"text": text})),
+        Event::ToolOutputChunk { call_id, text } => {
+            (EventType::ToolOutputChunk, json!({"call_id": call_id, "text": text}))
+        }
         Event::ToolStarted { call_id, tool_name } => (
             EventType::ToolCallStart,
             json!({"call_id": call_id, "tool_name": tool_name, "arguments": detail.arguments()}),

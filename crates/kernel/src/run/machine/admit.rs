@@ -27,6 +27,7 @@ impl State {
             Event::Queued { .. }
             | Event::TextChunk { .. }
             | Event::ThoughtChunk { .. }
+            | Event::ToolOutputChunk { .. }
             | Event::SubAgentStart { .. }
             | Event::SubAgentEnd { .. } => (true, ""),
             Event::Opened { .. } => (

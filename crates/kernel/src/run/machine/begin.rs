@@ -3,17 +3,17 @@
 //! A call that is allowed begins, one that is refused is answered with the reason, and one that needs
 //! approval is asked about before it counts as begun. A refusal wins over an approval.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{
-    Hands, Run,
+    Hands, PendingCall, Run,
     calls::{Approval, OpenCall},
     decide::answered,
     milliseconds, prose,
 };
 use crate::{
     id::{QuestionId, ToolCallId},
-    rights::permission::Permission,
+    rights::permission::{Foresight, Permission},
     run::{
         event::{ApprovalDecision, Event},
         message::ToolCall,
@@ -22,6 +22,34 @@ use crate::{
 };
 
 impl Run {
+    /// The calls that are judged next: those that [`Run::begin_calls`] or [`Run::taken_over`] looks at.
+    pub fn calls_to_judge(&self) -> Vec<PendingCall> {
+        let next = match self.hands {
+            Hands::Driven => self.next_group(),
+            Hands::Rebuilt => Vec::new(),
+        };
+        let is_due = |call: &OpenCall| match self.hands {
+            Hands::Driven => next.contains(&call.id),
+            Hands::Rebuilt => call.is_under_way() || call.is_asked(),
+        };
+        let due = self.open_calls().filter(|(_, open)| is_due(open));
+        due.filter_map(|(call, open)| {
+            let arguments = call.arguments().ok()?.clone();
+            Some(PendingCall { id: open.id.clone(), tool: open.tool()?.clone(), arguments })
+        })
+        .collect()
+    }
+
+    /// Takes what was found out about calls that are to be judged; it replaces what was known before.
+    pub fn foresee(&mut self, foreseen: BTreeMap<ToolCallId, Foresight>) {
+        self.foreseen = foreseen;
+    }
+
+    /// What was found out about a call before it was judged.
+    pub fn foresight(&self, id: &ToolCallId) -> Option<&Foresight> {
+        self.foreseen.get(id)
+    }
+
     /// Lets the next calls begin: all parallel calls up to the first exclusive one, or that one alone.
     ///
     /// While any of them has begun, nobody is asked: questions come one at a time, in the order of the
@@ -136,7 +164,9 @@ impl Run {
         let call = self.executable(id)?;
         let tool_name = call.tool_name();
         let arguments = self.made(id)?.arguments().ok()?;
-        let permission = self.judge.permission(call.tool()?, arguments);
+        let unknown = Foresight::default();
+        let foresight = self.foresight(id).unwrap_or(&unknown);
+        let permission = self.judge.permission(call.tool()?, arguments, foresight);
         let event = match (permission, &call.approval) {
             (Permission::Deny { reason }, _) => {
                 let text = prose::refused_call(&reason);
@@ -150,7 +180,7 @@ impl Run {
                 call_id: id.clone(),
                 tool_name,
                 reason,
-                preview: None,
+                preview: foresight.preview.clone(),
             },
         };
         Some(event)

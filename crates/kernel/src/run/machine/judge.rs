@@ -16,7 +16,7 @@ use crate::{
     id::ToolCallId,
     rights::{
         filter::ToolSet,
-        permission::{Permission, SharedGuard},
+        permission::{Foresight, Permission, SharedGuard},
         tool_name::ToolName,
     },
     run::{
@@ -81,9 +81,14 @@ impl Judge {
     }
 
     /// Whether a call may begin now.
-    pub(crate) fn permission(&self, tool: &ToolName, arguments: &Value) -> Permission {
+    pub(crate) fn permission(
+        &self,
+        tool: &ToolName,
+        arguments: &Value,
+        foresight: &Foresight,
+    ) -> Permission {
         match self.rights.check(tool, arguments) {
-            Ok(()) => self.guard.check(tool, arguments),
+            Ok(()) => self.guard.check(tool, arguments, foresight),
             Err(refusal) => Permission::Deny { reason: refusal.to_string() },
         }
     }

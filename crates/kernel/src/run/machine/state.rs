@@ -197,6 +197,7 @@ impl State {
             Event::Queued { .. }
             | Event::TextChunk { .. }
             | Event::ThoughtChunk { .. }
+            | Event::ToolOutputChunk { .. }
             | Event::SubAgentStart { .. }
             | Event::SubAgentEnd { .. } => {}
             Event::Opened { messages, opening } => self.open(messages, *opening),

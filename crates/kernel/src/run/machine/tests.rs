@@ -23,7 +23,7 @@ use crate::{
     model::{choice::ChosenBy, usage::Usage},
     rights::{
         filter::WithheldTool,
-        permission::{CallGuard, Permission, SharedGuard},
+        permission::{CallGuard, Foresight, Permission, SharedGuard},
         tool_name::{BuiltinTool, ToolName},
     },
     run::{
@@ -49,7 +49,7 @@ pub(super) struct Script {
 struct NoRemovals;
 
 impl CallGuard for NoRemovals {
-    fn check(&self, tool: &ToolName, arguments: &Value) -> Permission {
+    fn check(&self, tool: &ToolName, arguments: &Value, _: &Foresight) -> Permission {
         let command = arguments["command"].as_str().unwrap_or_default();
         match tool.builtin() {
             Some(BuiltinTool::Shell | BuiltinTool::ReadFile) if command.starts_with("rm") => {
@@ -67,7 +67,7 @@ impl CallGuard for NoRemovals {
 struct NothingAnyMore;
 
 impl CallGuard for NothingAnyMore {
-    fn check(&self, _tool: &ToolName, _arguments: &Value) -> Permission {
+    fn check(&self, _tool: &ToolName, _arguments: &Value, _: &Foresight) -> Permission {
         Permission::Deny { reason: "trust was withdrawn".to_owned() }
     }
 }

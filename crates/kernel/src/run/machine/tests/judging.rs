@@ -220,7 +220,7 @@ fn what_had_begun_is_judged_again_by_whoever_takes_over() {
 fn a_repeatable_call_that_needs_approval_now_is_asked_about_before_it_is_made_again() {
     struct AskAlways;
     impl CallGuard for AskAlways {
-        fn check(&self, _tool: &ToolName, _arguments: &Value) -> Permission {
+        fn check(&self, _tool: &ToolName, _arguments: &Value, _: &Foresight) -> Permission {
             Permission::Ask { reason: "the rules changed".to_owned() }
         }
     }
