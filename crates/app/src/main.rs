@@ -1,5 +1,6 @@
 //! The `attache` program: parse, dispatch, exit code.
 
+mod approval;
 mod cli;
 mod commands;
 mod credentials;

@@ -1,6 +1,7 @@
 //! Printing: the only place that writes to the terminal. Colours go away with `NO_COLOR` and in pipes.
 
 pub(crate) mod diagnostics;
+pub(crate) mod diff;
 pub(crate) mod hidden;
 mod live;
 pub(crate) mod number;
@@ -98,6 +99,14 @@ pub(crate) fn source_text(path: &Path) -> Option<String> {
     let found = fs::metadata(path).ok()?;
     let readable = found.is_file() && found.len() <= MOST;
     readable.then(|| fs::read_to_string(path).ok()).flatten()
+}
+
+/// Whether the terminal shows colours, by whichever stream goes there.
+pub(crate) fn writer_colours() -> palette::Colours {
+    match (Stream::Err.colours(), Stream::Out.colours()) {
+        (palette::Colours::Off, palette::Colours::Off) => palette::Colours::Off,
+        _ => palette::Colours::On,
+    }
 }
 
 /// Whether standard input and standard error are terminals.

@@ -9,8 +9,10 @@ use std::{
 };
 
 pub use attache_kernel::run::Question;
-use attache_kernel::{rights::tool_name::ToolName, run::event::ApprovalDecision};
-use serde_json::Value;
+use attache_kernel::{
+    rights::{permission::Foresight, rule::SessionGrant},
+    run::event::ApprovalDecision,
+};
 use tokio_util::sync::CancellationToken;
 
 /// Somebody who can be asked whether a call may begin.
@@ -52,7 +54,7 @@ pub type ApprovalFuture<'a> = Pin<Box<dyn Future<Output = ApprovalAnswer> + Send
 pub enum ApprovalAnswer {
     /// Yes, this once.
     Once,
-    /// Yes, and the same call again in this session.
+    /// Yes, and the same kind of call again in this session: see [`SessionGrant`].
     Session,
     /// No; the agent is told and goes on.
     No {
@@ -88,14 +90,7 @@ impl Approver for ApproveAll {
 #[derive(Debug, Clone)]
 pub struct Approvals {
     approver: Arc<dyn Approver>,
-    approved: Arc<Mutex<Vec<ApprovedCall>>>,
-}
-
-/// A call that was approved for the session: the same tool with the same arguments.
-#[derive(Debug, PartialEq)]
-struct ApprovedCall {
-    tool: ToolName,
-    arguments: Value,
+    approved: Arc<Mutex<Vec<SessionGrant>>>,
 }
 
 /// A decision, and the words that came with it.
@@ -114,17 +109,22 @@ impl Approvals {
     }
 
     /// Decides a question: by what was approved for the session, or by asking.
-    pub(crate) async fn decide(&self, question: Question, cancel: CancellationToken) -> Decided {
-        let call =
-            ApprovedCall { tool: question.tool.clone(), arguments: question.arguments.clone() };
-        if self.lock().contains(&call) {
+    pub(crate) async fn decide(
+        &self,
+        question: Question,
+        foresight: &Foresight,
+        cancel: CancellationToken,
+    ) -> Decided {
+        let parts = SessionGrant::of_call(&question.tool, &question.arguments, foresight);
+        let is_approved = |part| self.lock().contains(part);
+        if !parts.is_empty() && parts.iter().all(is_approved) {
             let words = "approved earlier in this session".to_owned();
             return (ApprovalDecision::ApprovedForSession, Some(words));
         }
         match self.approver.ask(question, cancel).await {
             ApprovalAnswer::Once => (ApprovalDecision::ApprovedOnce, None),
             ApprovalAnswer::Session => {
-                self.lock().push(call);
+                self.lock().extend(parts);
                 (ApprovalDecision::ApprovedForSession, None)
             }
             ApprovalAnswer::No { words } => (ApprovalDecision::Denied, Some(words)),
@@ -132,7 +132,7 @@ impl Approvals {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<ApprovedCall>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<SessionGrant>> {
         self.approved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

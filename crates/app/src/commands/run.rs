@@ -9,6 +9,7 @@ use std::{path::PathBuf, sync::Arc};
 use attache_kernel::run::outcome::{RunResult, Status};
 use attache_runtime::{
     approvals::{ApproveAll, Approver},
+    host::Order,
     tasks::StartError,
 };
 use clap::{ArgMatches, Args, ValueEnum};
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::interrupts::{Interrupts, quit_on_second};
 use crate::{
+    approval::TerminalApprover,
     failure::{Exit, Failure},
     open_files,
     print::{
@@ -74,7 +76,7 @@ pub(crate) struct RunArgs {
     /// Stop the run after this time: 90, 90s, 5m or 1h30m.
     #[arg(long, value_name = "TIME", value_parser = crate::duration::seconds)]
     timeout: Option<u32>,
-    /// What to do when a call needs approval; off a terminal it is denied.
+    /// What to do when a call needs approval; by default it is asked at the terminal, and denied without one.
     #[arg(long, value_enum, value_name = "HOW")]
     approve: Option<Approve>,
     /// Trust the agent's file for this run alone.
@@ -99,18 +101,19 @@ impl RunArgs {
     }
 
     /// Who is asked whether a call may begin; none refuses.
-    fn approver(&self) -> Result<Option<Arc<dyn Approver>>, Failure> {
+    fn approver(&self, printer: &Arc<Printer>) -> Result<Option<Arc<dyn Approver>>, Failure> {
+        let somebody = || TerminalApprover::at_terminal(printer).map(|it| it as Arc<dyn Approver>);
         match self.approve {
-            None | Some(Approve::Deny) => Ok(None),
+            None => Ok(somebody()),
+            Some(Approve::Deny) => Ok(None),
             Some(Approve::All) => Ok(Some(Arc::new(ApproveAll))),
-            Some(Approve::Ask) if !print::is_interactive() => {
-                Err(Failure::usage("nobody can be asked off a terminal")
-                    .hint("use --approve deny or all"))
-            }
-            Some(Approve::Ask | Approve::Sandbox) => {
-                Err(Failure::usage("--approve ask and sandbox have no effect yet: no tool asks")
-                    .hint("use --approve deny or all"))
-            }
+            Some(Approve::Ask) => match somebody() {
+                Some(somebody) => Ok(Some(somebody)),
+                None => Err(Failure::usage("nobody can be asked off a terminal")
+                    .hint("use --approve deny, sandbox or all")),
+            },
+            Some(Approve::Sandbox) => Err(Failure::usage("--approve sandbox has no effect yet")
+                .hint("use --approve ask, deny or all")),
         }
     }
 }
@@ -159,7 +162,10 @@ pub(crate) fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
 async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let store = transcripts::store(setup);
     let runtime = setup.runtime(store.clone())?;
+    let printer = Arc::new(Printer::start()?);
+    let approver = args.approver(&printer)?;
     let order = order::order(args, setup, &runtime, &store).await?;
+    let order = Order { approver, ..order };
     let prepared = runtime.prepare(order).await.map_err(|error| order_failure(&error))?;
     if !setup.quiet {
         for notice in &prepared.notices {
@@ -174,7 +180,6 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let interrupts = Interrupts::new();
     let started = runtime.start_watched(prepared).await;
     let (handle, events) = started.map_err(|error| start_failure(&error))?;
-    let printer = Printer::start()?;
     let (over, cut_short) = (CancellationToken::new(), CancellationToken::new());
     let shown = async {
         match format {

@@ -50,6 +50,10 @@ pub(super) enum Change {
     Doing { id: String, line: LiveLine },
     /// An agent is done.
     Done { id: String },
+    /// Somebody else writes to the terminal: nothing is drawn until this is taken back.
+    Hold,
+    /// The terminal is free again.
+    Release,
 }
 
 /// The live lines, and how many of them are drawn.
@@ -62,11 +66,20 @@ pub(super) struct LiveScreen {
     /// The widths of the lines that are drawn.
     drawn: Vec<usize>,
     frame: usize,
+    /// While somebody else writes: the lines that wait.
+    held: Option<Vec<String>>,
 }
 
 impl LiveScreen {
     pub(super) fn new(colours: Colours) -> Self {
-        Self { colours, agents: Vec::new(), unfinished: Vec::new(), drawn: Vec::new(), frame: 0 }
+        Self {
+            colours,
+            agents: Vec::new(),
+            unfinished: Vec::new(),
+            drawn: Vec::new(),
+            frame: 0,
+            held: None,
+        }
     }
 
     /// Takes a change in; what to write.
@@ -84,6 +97,13 @@ impl LiveScreen {
                     None => self.agents.push((id, line)),
                 }
             }
+            Change::Hold => {
+                let erased = self.erased(moment.columns);
+                self.drawn.clear();
+                self.held.get_or_insert_default();
+                return erased;
+            }
+            Change::Release => above.extend(self.held.take().unwrap_or_default()),
             Change::Done { id } => {
                 self.finish_text(&id, &mut above);
                 self.agents.retain(|(known, _)| *known != id);
@@ -133,7 +153,7 @@ impl LiveScreen {
 
     /// Takes the live lines away; unfinished text stays.
     pub(super) fn clear(&mut self, moment: Moment) -> String {
-        let mut above = Vec::new();
+        let mut above = self.held.take().unwrap_or_default();
         let ids: Vec<String> = self.unfinished.iter().map(|(id, _)| id.clone()).collect();
         for id in ids {
             self.finish_text(&id, &mut above);
@@ -148,6 +168,10 @@ impl LiveScreen {
     }
 
     fn redraw(&mut self, above: &[String], moment: Moment) -> String {
+        if let Some(waiting) = &mut self.held {
+            waiting.extend_from_slice(above);
+            return String::new();
+        }
         let mut written = self.erased(moment.columns);
         for line in above {
             written.push_str(&rendered(line, self.colours));
@@ -227,6 +251,19 @@ mod tests {
         let cleared = screen.clear(Moment { now: began, columns: 40 });
         assert_eq!(cleared, "\r\u{1b}[1A\u{1b}[J");
         assert!(!screen.is_ticking());
+    }
+
+    #[test]
+    fn nothing_is_drawn_while_somebody_else_writes() {
+        let began = Instant::now();
+        let mut screen = LiveScreen::new(Colours::Off);
+        let moment = Moment { now: began, columns: 60 };
+        screen.take(Change::Doing { id: "a".into(), line: line(began) }, moment);
+        assert_eq!(screen.take(Change::Hold, moment), "\r\u{1b}[J");
+        assert_eq!(screen.tick(moment), "");
+        assert_eq!(screen.take(Change::Line("meanwhile".into()), moment), "");
+        let released = screen.take(Change::Release, moment);
+        assert!(released.starts_with("meanwhile\n⠙ [Explore]"), "{released:?}");
     }
 
     #[test]

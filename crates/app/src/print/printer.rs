@@ -54,7 +54,11 @@ impl Room {
     fn of_change(change: &Change) -> Self {
         match change {
             Change::Line(text) | Change::Text { piece: text, .. } => Self::of_text(text),
-            Change::TextEnd { .. } | Change::Doing { .. } | Change::Done { .. } => Self(1),
+            Change::TextEnd { .. }
+            | Change::Doing { .. }
+            | Change::Done { .. }
+            | Change::Hold
+            | Change::Release => Self(1),
         }
     }
 }
@@ -95,6 +99,15 @@ impl Printer {
         self.err.offer(change);
     }
 
+    /// Keeps the terminal free for somebody else, until what this returns is dropped.
+    pub(crate) async fn hold(&self) -> Held<'_> {
+        self.err.must(Change::Hold);
+        if self.err.live {
+            self.err.flushed().await;
+        }
+        Held { printer: self }
+    }
+
     /// Prints a part of the result, byte for byte; waits for room.
     pub(crate) async fn result(&self, text: String) -> Reader {
         if self.err.live && self.out_is_terminal {
@@ -113,6 +126,17 @@ impl Printer {
         self.out.flushed().await;
         tokio::time::timeout(LAST_WORDS, self.err.flushed()).await.unwrap_or_default();
         super::settle(self.out.failure().map_or(Ok(()), Err))
+    }
+}
+
+/// The terminal is somebody else's while this lives.
+pub(crate) struct Held<'a> {
+    printer: &'a Printer,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.printer.err.must(Change::Release);
     }
 }
 
@@ -168,6 +192,11 @@ impl Outlet {
         if !self.fits(change) {
             self.skipped.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Hands a change over that takes no room.
+    fn must(&self, change: Change) {
+        self.send(Order::Change(change, Room(0)));
     }
 
     /// Whether there was room for the change.

@@ -8,6 +8,7 @@ mod call;
 mod command_pattern;
 mod domain_pattern;
 mod path_pattern;
+mod session_grant;
 
 use std::fmt;
 
@@ -20,6 +21,7 @@ use self::{
 pub use self::{
     call::{Call, Uncovered},
     path_pattern::RealPath,
+    session_grant::SessionGrant,
 };
 use crate::{
     id::AgentKey,

@@ -43,11 +43,12 @@ impl Driver {
         let stop = self.cancel.child_token();
         let _stopped = stop.clone().drop_guard();
         let approvals = self.approvals.clone();
+        let foresight = self.run.foresight(&question.call_id).cloned().unwrap_or_default();
         let interruption = self.interruption();
         let (decision, words) = tokio::select! {
             biased;
             interruption = interruption => return self.interrupted(interruption).await,
-            decided = approvals.decide(question, stop) => decided,
+            decided = approvals.decide(question, &foresight, stop) => decided,
         };
         self.feed(|run, now| run.approval_answered(&request_id, decision, words, now)).await
     }

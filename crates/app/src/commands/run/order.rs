@@ -47,7 +47,6 @@ pub(super) async fn order(
         trust: if args.trust { TrustFor::ThisRun } else { TrustFor::Recorded },
         working_directory,
         today: Some(clock::now().to_zoned(jiff::tz::TimeZone::system()).date().to_string()),
-        approver: args.approver()?,
         ..Order::new(subject, task)
     })
 }
