@@ -10,3 +10,4 @@ pub mod rule;
 pub mod confinement;
 pub mod filter;
 pub mod permission;
+pub mod protected;

@@ -7,6 +7,7 @@
 //! both hold for sh, bash and zsh alike: where these read a line differently, it is not understood.
 
 mod interpreter;
+pub mod read_only;
 mod scanner;
 mod word;
 

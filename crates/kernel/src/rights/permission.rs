@@ -1,12 +1,22 @@
-//! Permission: what a guard says about one call, in the moment the call is to begin.
+//! Permission: whether a call may begin, must be asked about, or is refused.
 //!
-//! A guard is asked again before every call, also after a takeover, after a resume and after an
-//! approval. A refusal always wins over an approval that was given earlier.
+//! [`judge`] is the one function that decides. A guard is asked again before every call, also after a
+//! takeover, after a resume and after an approval. A refusal always wins over an approval that was
+//! given earlier.
+
+mod judging;
+mod policy;
+mod rules;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use self::{
+    judging::{Judgement, Proposed, judge},
+    policy::{ApprovalPolicy, AutoApproval, Policy, Stance, WorkspaceAccess},
+    rules::{PermissionRule, PermissionRules},
+};
 use super::{filter::ToolSet, rule::RealPath, tool_name::ToolName};
 
 /// What a guard says about a call.
@@ -53,3 +63,8 @@ impl CallGuard for ToolSet {
         }
     }
 }
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

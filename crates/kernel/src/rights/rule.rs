@@ -6,6 +6,7 @@
 
 mod call;
 mod command_pattern;
+mod commanded;
 mod domain_pattern;
 mod path_pattern;
 mod session_grant;
@@ -20,6 +21,7 @@ use self::{
 };
 pub use self::{
     call::{Call, Uncovered},
+    commanded::protected_by_command,
     path_pattern::RealPath,
     session_grant::SessionGrant,
 };
@@ -37,6 +39,17 @@ pub struct ToolRule {
     written: String,
     tools: ToolPattern,
     pattern: Option<Pattern>,
+}
+
+/// Whether a rule of a deny or ask list means a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Match {
+    /// It does not.
+    No,
+    /// It cannot be told.
+    Unclear,
+    /// It does, in what can be seen of the call.
+    Yes,
 }
 
 /// What stands in the brackets of a rule.
@@ -188,6 +201,38 @@ impl ToolRule {
         }
     }
 
+    /// Whether it means a call, as a rule of a deny or ask list in the settings. Unlike
+    /// [`denies`](Self::denies) it tells what is seen from what cannot be judged, and a rule about files
+    /// also means commands that are seen to read or write them.
+    pub fn matches(&self, call: &Call<'_>) -> Match {
+        if !self.denial_reaches(call.tool()) {
+            return match call.subject() {
+                Subject::Shell(lines) => self.reaches_command(lines, call.is_moved()),
+                _ => Match::No,
+            };
+        }
+        let lines = match (&self.pattern, call.subject()) {
+            (Some(Pattern::Command(pattern)), Subject::Shell(lines)) => {
+                lines.iter().map(|line| (pattern, line.survey())).collect()
+            }
+            (Some(Pattern::Command(pattern)), Subject::Input(text)) => {
+                vec![(pattern, survey(text))]
+            }
+            _ if self.denies(call) => return Match::Yes,
+            _ => Vec::new(),
+        };
+        let matched = lines.iter().map(|(pattern, survey)| {
+            if pattern.may_match_seen(survey) {
+                Match::Yes
+            } else if survey.blind_spot.is_some() {
+                Match::Unclear
+            } else {
+                Match::No
+            }
+        });
+        matched.max().unwrap_or(Match::No)
+    }
+
     fn covers_path(&self, path: &Location) -> bool {
         matches!(&self.pattern, Some(Pattern::Path(pattern)) if pattern.covers(path))
     }
@@ -222,8 +267,12 @@ impl ToolRule {
 /// What of a call none of these rules covers; nothing if together they allow it.
 ///
 /// Each part of a call needs one rule: each command of a line, each file of a patch.
-pub fn uncovered(rules: &[ToolRule], call: &Call<'_>) -> Option<Uncovered> {
-    let mut rules = rules.iter().filter(|rule| rule.tools.covers(call.tool()));
+pub fn uncovered<'r>(
+    rules: impl IntoIterator<Item = &'r ToolRule, IntoIter: Clone>,
+    call: &Call<'_>,
+) -> Option<Uncovered> {
+    let rules = rules.into_iter();
+    let mut rules = rules.filter(|rule| rule.tools.covers(call.tool()));
     if rules.clone().any(ToolRule::is_unrestricted) {
         return None;
     }
@@ -313,6 +362,11 @@ impl Kind {
             | Tool::Skill
             | Tool::SlashCommand => Self::Nothing,
         }
+    }
+
+    /// Whether rules look at the arguments of such tools.
+    fn has_subject(self) -> bool {
+        self != Self::Nothing
     }
 
     /// The kind that all tools of a rule share.

@@ -17,6 +17,8 @@ use super::{Complexity, MAX_DEPTH, Redirection, RedirectionKind, SimpleCommand, 
 pub(super) struct Scan {
     /// Every command, those in groups and substitutions included.
     pub(super) commands: Vec<SimpleCommand>,
+    /// The words after `for` and `select`: variables that get values, then the values.
+    pub(super) headers: Vec<SimpleCommand>,
     /// The first thing that makes it more than a list of commands, all of which were found.
     pub(super) complexity: Option<Complexity>,
     /// Why there may be more commands than were found.
@@ -27,13 +29,15 @@ pub(super) struct Scan {
 pub(super) fn scan(line: &str, depth: usize) -> Scan {
     let mut scanner = Scanner::new(line, depth);
     let blind_spot = scanner.list(End::Input).err();
-    Scan { commands: scanner.commands, complexity: scanner.complexity, blind_spot }
+    let Scanner { commands, headers, complexity, .. } = scanner;
+    Scan { commands, headers, complexity, blind_spot }
 }
 
 struct Scanner<'a> {
     rest: Chars<'a>,
     depth: usize,
     commands: Vec<SimpleCommand>,
+    headers: Vec<SimpleCommand>,
     complexity: Option<Complexity>,
     here_documents: Vec<HereDocument>,
 }
@@ -80,6 +84,7 @@ impl<'a> Scanner<'a> {
             rest: line.chars(),
             depth,
             commands: Vec::new(),
+            headers: Vec::new(),
             complexity: None,
             here_documents: Vec::new(),
         }
@@ -175,7 +180,9 @@ impl<'a> Scanner<'a> {
 
     fn finish(&mut self, draft: &mut Draft) {
         let Draft { command, is_header, .. } = std::mem::take(draft);
-        if !is_header && command != SimpleCommand::default() {
+        if is_header {
+            self.headers.push(command);
+        } else if command != SimpleCommand::default() {
             self.commands.push(command);
         }
     }
@@ -264,6 +271,7 @@ impl<'a> Scanner<'a> {
         result: Result<(), Complexity>,
     ) -> Result<(), Complexity> {
         self.commands.append(&mut inner.commands);
+        self.headers.append(&mut inner.headers);
         if let Some(complexity) = inner.complexity {
             self.note(complexity);
         }

@@ -29,6 +29,13 @@ impl Word {
         word
     }
 
+    /// A word of which nothing is known, not even whether it is one.
+    pub(super) fn unknown() -> Self {
+        let mut word = Self::default();
+        word.push_expansion("$…".to_owned());
+        word
+    }
+
     /// The parts, no two literal ones side by side.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces

@@ -12,8 +12,11 @@ use crate::{
     id::AgentKey,
     rights::{
         command::{
-            Complexity, Parsed, Redirection, SimpleCommand, Survey, parse, survey, survey_words,
+            Complexity, Parsed, Redirection, SimpleCommand, Survey, parse,
+            read_only::{self, Doubt, Folder},
+            survey, survey_words,
         },
+        protected::protected,
         tool_name::{BuiltinTool, ToolName},
     },
 };
@@ -23,6 +26,8 @@ use crate::{
 pub struct Call<'a> {
     tool: &'a ToolName,
     subject: Subject,
+    /// The directory that a command is to run in.
+    workdir: Option<String>,
 }
 
 /// What a call is about.
@@ -74,6 +79,7 @@ pub enum Uncovered {
     Agent(AgentKey),
 }
 
+const WORKDIR_KEYS: &[&str] = &["workdir", "cwd", "dir_path", "directory"];
 const COMMAND_KEYS: &[&str] = &["command", "cmd"];
 const PATH_KEYS: &[&str] = &[
     "path",
@@ -108,12 +114,72 @@ impl<'a> Call<'a> {
             .builtin()
             .and_then(|tool| Subject::of(tool, arguments))
             .unwrap_or(Subject::Unreadable);
-        Self { tool, subject }
+        let workdir = values(arguments, WORKDIR_KEYS).next();
+        // What cannot be read is some directory.
+        let workdir = workdir.map(|value| value.as_str().unwrap_or("..").to_owned());
+        Self { tool, subject, workdir }
     }
 
     /// The tool.
     pub fn tool(&self) -> &ToolName {
         self.tool
+    }
+
+    /// The directory a command is to run in, where the call names one.
+    pub fn workdir(&self) -> Option<&str> {
+        self.workdir.as_deref().filter(|folder| !matches!(*folder, "" | "." | "./"))
+    }
+
+    /// Whether a command is to run in another directory than the workspace's.
+    pub(super) fn is_moved(&self) -> bool {
+        self.workdir().is_some()
+    }
+
+    /// Whether what the call does was understood: its arguments could be read, and every command of a
+    /// line was found.
+    pub fn is_understood(&self) -> bool {
+        match &self.subject {
+            Subject::Unreadable => {
+                self.tool.builtin().is_none_or(|tool| !super::Kind::of(tool).has_subject())
+            }
+            Subject::Shell(lines) => lines.iter().all(|line| {
+                let survey = line.survey();
+                survey.blind_spot.is_none() && !survey.launches.is_empty()
+            }),
+            Subject::Input(_)
+            | Subject::Paths(_)
+            | Subject::Tree(_)
+            | Subject::Host(_)
+            | Subject::Agent(_) => true,
+        }
+    }
+
+    /// Why a command may change something; nothing if it is known to be read-only.
+    pub fn doubt(&self, root: Option<&str>) -> Option<Doubt> {
+        let Subject::Shell(lines) = &self.subject else { return Some(Doubt::Empty) };
+        let is_root = |folder: &str| Some(folder.trim_end_matches('/')) == root;
+        let starts_in_root = self.workdir().is_none_or(is_root);
+        let folder = Folder { root, starts_in_root };
+        lines.iter().find_map(|line| match line {
+            Line::Text(text) => read_only::doubt(text, folder),
+            Line::Words(words) => read_only::doubt_words(words.iter().map(String::as_str), folder),
+        })
+    }
+
+    /// Whether it only asks a running program for its output.
+    pub fn types_nothing(&self) -> bool {
+        matches!(&self.subject, Subject::Input(text) if text.is_empty())
+    }
+
+    /// The protected path that it names as a file to be written, if it names one. A path from the root
+    /// of the file system is looked at below `root`, if it lies there.
+    pub fn protected_path(&self, root: Option<&str>) -> Option<String> {
+        let Subject::Paths(paths) = &self.subject else { return None };
+        paths.iter().find_map(|path| {
+            let written = path.to_string();
+            let below = root.and_then(|root| written.strip_prefix(root)).unwrap_or(&written);
+            protected(below).map(|_| written.clone())
+        })
     }
 
     pub(super) fn subject(&self) -> &Subject {

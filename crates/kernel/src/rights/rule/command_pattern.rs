@@ -79,8 +79,12 @@ impl CommandPattern {
 
     /// Whether any command of a line may match.
     pub(super) fn may_match(&self, survey: &Survey) -> bool {
-        survey.blind_spot.is_some()
-            || survey.launches.iter().any(|launch| self.may_match_launch(launch))
+        survey.blind_spot.is_some() || self.may_match_seen(survey)
+    }
+
+    /// Whether any command that was found in a line may match.
+    pub(super) fn may_match_seen(&self, survey: &Survey) -> bool {
+        survey.launches.iter().any(|launch| self.may_match_launch(launch))
     }
 
     fn may_match_launch(&self, launch: &Launch) -> bool {

@@ -61,6 +61,23 @@ pub struct RealPath {
     absolute: Location,
 }
 
+/// A path that a command names: where it begins, and its names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub(super) from: From,
+    pub(super) names: Vec<String>,
+}
+
+/// Where a [`Spot`] begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum From {
+    Workspace,
+    Root,
+    Home,
+    /// Some directory.
+    Somewhere,
+}
+
 /// How letters are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spelling {
@@ -90,7 +107,63 @@ impl Location {
     }
 }
 
+impl Spot {
+    /// A path as written, with its `..` worked out. It begins at `base` if it is relative.
+    pub(super) fn of(path: &str, base: From) -> Self {
+        let (mut from, path) = if path.starts_with('/') {
+            (From::Root, path)
+        } else if let Some(below) = path.strip_prefix('~') {
+            (
+                if below.is_empty() || below.starts_with('/') {
+                    From::Home
+                } else {
+                    From::Somewhere
+                },
+                below,
+            )
+        } else {
+            (base, path)
+        };
+        let mut names: Vec<String> = Vec::new();
+        for name in path.split('/') {
+            match name {
+                "" | "." => {}
+                ".." => {
+                    if names.pop().is_none() && from != From::Root {
+                        from = From::Somewhere;
+                    }
+                }
+                _ => names.push(name.to_owned()),
+            }
+        }
+        Self { from, names }
+    }
+}
+
 impl RealPath {
+    /// The names of the path below the workspace, or of the whole path elsewhere.
+    pub(crate) fn names(&self) -> &[String] {
+        match self.workspace.as_ref().unwrap_or(&self.absolute) {
+            Location::Workspace(names) | Location::Absolute(names) => names,
+            Location::Elsewhere(_) => &[],
+        }
+    }
+
+    /// Whether it lies in the workspace.
+    pub fn is_in_workspace(&self) -> bool {
+        matches!(self.workspace, Some(Location::Workspace(_)))
+    }
+
+    /// Whether it lies in that directory, given by its whole path.
+    pub(crate) fn is_below(&self, directory: &str) -> bool {
+        let (Location::Absolute(names), Location::Absolute(above)) =
+            (&self.absolute, Location::of(directory))
+        else {
+            return false;
+        };
+        names.starts_with(&above)
+    }
+
     /// A file by its path below the workspace, if it lies there, and by its whole path.
     pub fn new(below_workspace: Option<&str>, absolute: &str) -> Self {
         Self { workspace: below_workspace.map(Location::of), absolute: Location::of(absolute) }
@@ -167,6 +240,34 @@ impl PathPattern {
     /// Whether it may mean that path, or one above or below it.
     pub(super) fn may_match_below(&self, path: &Location) -> bool {
         self.any_reach(path, |reach| reach.is_whole || reach.is_above || reach.is_begun)
+    }
+
+    /// Whether it may mean a path that a command names, or a directory above it.
+    pub(super) fn meets(&self, spot: &Spot) -> bool {
+        self.spot_reach(spot, |reach| reach.is_whole || reach.is_above)
+    }
+
+    /// Whether it may mean a path that a command names, or one above or below it.
+    pub(super) fn meets_below(&self, spot: &Spot) -> bool {
+        self.spot_reach(spot, |reach| reach.is_whole || reach.is_above || reach.is_begun)
+    }
+
+    fn spot_reach(&self, spot: &Spot, wanted: impl Fn(Reach) -> bool) -> bool {
+        let reach =
+            |segments: &[Segment]| wanted(Reach::of(segments, &spot.names, Spelling::AnyCase));
+        self.alternatives.iter().any(|segments| match (self.base, spot.from) {
+            (Base::Workspace, From::Workspace)
+            | (Base::Root, From::Root)
+            | (Base::Home, From::Home) => reach(segments),
+            (Base::Workspace | Base::Home, _) => {
+                let mut anywhere = vec![Segment::Deep];
+                anywhere.extend_from_slice(segments);
+                reach(&anywhere)
+            }
+            (Base::Root, _) => (0..segments.len())
+                .filter_map(|index| segments.get(index..))
+                .any(|rest| rest.first() != Some(&Segment::Deep) && reach(rest)),
+        })
     }
 
     fn any_reach(&self, path: &Location, wanted: impl Fn(Reach) -> bool) -> bool {

@@ -1,0 +1,318 @@
+//! The function that judges a call: allow, ask or deny.
+//!
+//! The steps are taken in one order, and the first that speaks decides: rights and deny rules, ask
+//! rules, what always asks, allow rules, what changes nothing, and all else. A question becomes a
+//! refusal for an agent that may not ask.
+
+use serde_json::Value;
+
+use super::{
+    Foresight, Permission,
+    policy::{ApprovalPolicy, AutoApproval, Policy, Stance, WorkspaceAccess},
+    rules::PermissionRule,
+};
+use crate::{
+    agent::definition::ApprovalMode,
+    rights::{
+        confinement::Confinement,
+        filter::{COMPLETE_TASK, ToolSet},
+        protected::protected_names,
+        rule::{Call, Match, ToolRule, protected_by_command, uncovered},
+        tool_name::{BuiltinTool, ToolName},
+    },
+};
+
+/// A call that is to begin.
+#[derive(Debug, Clone, Copy)]
+pub struct Proposed<'a> {
+    /// The tool.
+    pub tool: &'a ToolName,
+    /// Its arguments.
+    pub arguments: &'a Value,
+    /// What was found out about it.
+    pub foresight: &'a Foresight,
+    /// Why the tool itself wants somebody to be asked, if it does.
+    pub asks: Option<&'a str>,
+}
+
+/// What is decided about a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// The decision.
+    pub permission: Permission,
+    /// Why, for people.
+    pub reason: String,
+    /// The rule that decided, as it was written.
+    pub rule: Option<String>,
+}
+
+/// Judges a call of an agent with those rights.
+pub fn judge(
+    proposed: &Proposed<'_>,
+    rights: &ToolSet,
+    stance: Stance,
+    policy: &Policy,
+) -> Judgement {
+    if matches!(proposed.tool, ToolName::Host(name) if name == COMPLETE_TASK) {
+        return Judgement::allow("it hands in the result");
+    }
+    let call = Call::new(proposed.tool, proposed.arguments);
+    let judging = Judging { proposed, call, stance, policy };
+    let judgement = judging
+        .refused_by_rights(rights)
+        .or_else(|| judging.refused_by_rule())
+        .or_else(|| judging.refused_while_planning())
+        .or_else(|| judging.asked_by_rule())
+        .or_else(|| judging.always_asked())
+        .or_else(|| judging.allowed_by_rule())
+        .or_else(|| judging.allowed_as_harmless())
+        .unwrap_or_else(|| judging.all_else());
+    match (&judgement.permission, stance.questions) {
+        (Permission::Ask { reason }, ApprovalMode::Suppress) => {
+            let reason = format!("{reason}; this agent may not ask for approval");
+            Judgement { rule: judgement.rule, ..Judgement::deny(reason) }
+        }
+        _ => judgement,
+    }
+}
+
+impl Judgement {
+    fn allow(reason: impl Into<String>) -> Self {
+        Self { permission: Permission::Allow, reason: reason.into(), rule: None }
+    }
+
+    fn ask(reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self { permission: Permission::Ask { reason: reason.clone() }, reason, rule: None }
+    }
+
+    fn deny(reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self { permission: Permission::Deny { reason: reason.clone() }, reason, rule: None }
+    }
+
+    fn by(self, rule: &PermissionRule) -> Self {
+        Self { rule: Some(rule.written.clone()), ..self }
+    }
+}
+
+/// A call under judgement, and what it is judged by.
+struct Judging<'a> {
+    proposed: &'a Proposed<'a>,
+    call: Call<'a>,
+    stance: Stance,
+    policy: &'a Policy,
+}
+
+impl Judging<'_> {
+    fn builtin(&self) -> Option<BuiltinTool> {
+        self.proposed.tool.builtin()
+    }
+
+    /// Whether it is a tool whose calls name files.
+    fn is_file_tool(&self) -> bool {
+        self.is_writer() || self.builtin().is_some_and(|tool| BuiltinTool::READERS.contains(&tool))
+    }
+
+    fn is_writer(&self) -> bool {
+        self.builtin().is_some_and(|tool| BuiltinTool::WRITERS.contains(&tool))
+    }
+
+    fn refused_by_rights(&self, rights: &ToolSet) -> Option<Judgement> {
+        let Proposed { tool, arguments, foresight, .. } = self.proposed;
+        let mut refusal = rights.check(tool, arguments).err();
+        if refusal.is_none() && self.is_file_tool() {
+            refusal = foresight.paths.iter().find_map(|path| rights.check_file(tool, path).err());
+        }
+        refusal.map(|refusal| Judgement::deny(refusal.to_string()))
+    }
+
+    /// How a rule of a deny or ask list matches: by what the call says, and by where its files lie.
+    fn matched(&self, rule: &ToolRule) -> Match {
+        let Proposed { tool, foresight, .. } = self.proposed;
+        let mut paths = foresight.paths.iter();
+        if self.is_file_tool() && paths.any(|path| rule.denies_file(tool, path)) {
+            return Match::Yes;
+        }
+        rule.matches(&self.call)
+    }
+
+    fn refused_by_rule(&self) -> Option<Judgement> {
+        let rules = &self.policy.rules.deny;
+        let denying = rules.iter().find(|rule| self.matched(&rule.rule) == Match::Yes)?;
+        Some(Judgement::deny(format!("the rule {denying} denies it")).by(denying))
+    }
+
+    fn refused_while_planning(&self) -> Option<Judgement> {
+        if !self.stance.only_plans {
+            return None;
+        }
+        let changes = match self.proposed.tool {
+            ToolName::Builtin(tool) if tool.is_shell() => self.allowed_as_harmless().is_none(),
+            ToolName::Builtin(tool) => BuiltinTool::WRITERS.contains(tool),
+            ToolName::Mcp { .. } => self.allowed_as_harmless().is_none(),
+            ToolName::Host(_) => false,
+        };
+        changes.then(|| Judgement::deny("this agent plans: it may change nothing"))
+    }
+
+    fn asked_by_rule(&self) -> Option<Judgement> {
+        let rules = &self.policy.rules;
+        if let Some(rule) = rules.ask.iter().find(|rule| self.matched(&rule.rule) != Match::No) {
+            return Some(Judgement::ask(format!("the rule {rule} asks")).by(rule));
+        }
+        let unclear = rules.deny.iter().find(|rule| self.matched(&rule.rule) == Match::Unclear)?;
+        let reason = format!("it cannot be told whether the rule {unclear} denies it");
+        Some(Judgement::ask(reason).by(unclear))
+    }
+
+    fn always_asked(&self) -> Option<Judgement> {
+        let Proposed { arguments, asks, .. } = self.proposed;
+        if is_escalated(arguments) && self.builtin().is_some_and(BuiltinTool::is_shell) {
+            return Some(Judgement::ask("it is to run outside of the sandbox"));
+        }
+        if let Some(path) = self.protected_path() {
+            return Some(Judgement::ask(format!("`{path}` is a protected path")));
+        }
+        asks.map(Judgement::ask)
+    }
+
+    /// The protected path that the call would write to, by what it says or where it leads.
+    fn protected_path(&self) -> Option<String> {
+        let root = self.policy.root.as_deref();
+        if !self.is_writer() {
+            return protected_by_command(&self.call, root);
+        }
+        let is_protected = |path: &&crate::rights::rule::RealPath| {
+            protected_names(path.names()).is_some()
+                || self.policy.protected.iter().any(|folder| path.is_below(folder))
+        };
+        let real = self.proposed.foresight.paths.iter().find(is_protected);
+        real.map(ToString::to_string).or_else(|| self.call.protected_path(root))
+    }
+
+    fn allowed_by_rule(&self) -> Option<Judgement> {
+        let Proposed { tool, foresight, .. } = self.proposed;
+        let rules: Vec<&PermissionRule> =
+            self.policy.rules.allow.iter().filter(|rule| rule.rule.tools().covers(tool)).collect();
+        if rules.is_empty() || !self.call.is_understood() {
+            return None;
+        }
+        let covers = |rules: &[&PermissionRule]| {
+            let is_allowed = |path| rules.iter().any(|rule| rule.rule.allows_file(tool, path));
+            uncovered(rules.iter().map(|rule| &rule.rule), &self.call).is_none()
+                && (!self.is_file_tool() || foresight.paths.iter().all(is_allowed))
+        };
+        if let Some(rule) = rules.iter().find(|rule| covers(&[rule])) {
+            return Some(Judgement::allow(format!("the rule {rule} allows it")).by(rule));
+        }
+        covers(&rules).then(|| {
+            let names: Vec<&str> = rules.iter().map(|rule| rule.written.as_str()).collect();
+            let rule = Some(names.join(", "));
+            Judgement { rule, ..Judgement::allow("rules allow each of its parts") }
+        })
+    }
+
+    fn allowed_as_harmless(&self) -> Option<Judgement> {
+        let reads = || Judgement::allow("it only reads");
+        match self.proposed.tool {
+            ToolName::Builtin(BuiltinTool::Shell | BuiltinTool::ExecCommand) => {
+                self.call.doubt(self.policy.root.as_deref()).is_none().then(reads)
+            }
+            ToolName::Builtin(BuiltinTool::WriteStdin) => self.call.types_nothing().then(reads),
+            ToolName::Builtin(tool) if BuiltinTool::READERS.contains(tool) => Some(reads()),
+            ToolName::Builtin(BuiltinTool::TodoWrite) => {
+                Some(Judgement::allow("it changes nothing but the list of things to do"))
+            }
+            ToolName::Builtin(tool) if BuiltinTool::DELEGATION.contains(tool) => {
+                Some(Judgement::allow("the calls of a subagent are judged one by one"))
+            }
+            ToolName::Builtin(_) => None,
+            tool @ ToolName::Mcp { .. } => self.policy.harmless_tools.contains(tool).then(reads),
+            ToolName::Host(_) => Some(Judgement::allow("the host's tool asks for nothing")),
+        }
+    }
+
+    fn all_else(&self) -> Judgement {
+        if self.builtin().is_some_and(BuiltinTool::is_shell) {
+            return self.other_command();
+        }
+        if self.is_writer() {
+            return self.other_write();
+        }
+        Judgement::ask(match self.proposed.tool {
+            ToolName::Builtin(BuiltinTool::WebFetch | BuiltinTool::WebSearch) => {
+                "it reaches the network".to_owned()
+            }
+            tool => format!("`{tool}` is not known to be harmless"),
+        })
+    }
+
+    fn other_command(&self) -> Judgement {
+        // The program may run outside of the sandbox.
+        if self.builtin() == Some(BuiltinTool::WriteStdin) {
+            return Judgement::ask("it types into a running program");
+        }
+        let doubt = self.call.doubt(self.policy.root.as_deref());
+        let doubt =
+            doubt.map_or_else(|| "its arguments cannot be read".to_owned(), |it| it.to_string());
+        match self.automatic() {
+            Automatic::Yes => Judgement::allow("it runs in the sandbox"),
+            Automatic::NotHere(why) => Judgement::ask(format!("{doubt}, and {why}")),
+            Automatic::No => Judgement::ask(doubt),
+        }
+    }
+
+    fn other_write(&self) -> Judgement {
+        let paths = &self.proposed.foresight.paths;
+        let outside = paths.iter().find(|path| !path.is_in_workspace());
+        if let Some(path) = outside {
+            return Judgement::ask(format!("it writes outside of the workspace: `{path}`"));
+        }
+        let ask = || Judgement::ask("it writes");
+        if paths.is_empty() || self.policy.workspace == WorkspaceAccess::ReadOnly {
+            return ask();
+        }
+        if self.stance.accepts_edits && self.policy.approval != ApprovalPolicy::Untrusted {
+            return Judgement::allow("the agent's permissionMode accepts edits in the workspace");
+        }
+        match self.automatic() {
+            Automatic::Yes => Judgement::allow("it writes in the workspace"),
+            Automatic::NotHere(why) => Judgement::ask(format!("it writes, and {why}")),
+            Automatic::No => ask(),
+        }
+    }
+
+    /// Whether what the sandbox holds needs no question.
+    fn automatic(&self) -> Automatic {
+        let by_agent = self.stance.questions == ApprovalMode::AutoApproveInSandbox
+            && self.policy.approval != ApprovalPolicy::Untrusted;
+        let wanted = by_agent
+            || self.policy.auto == AutoApproval::InSandbox
+            || self.policy.approval == ApprovalPolicy::Never;
+        match (wanted, self.policy.confinement) {
+            (false, _) => Automatic::No,
+            (true, Confinement::Whole) => Automatic::Yes,
+            (true, Confinement::Partial) => {
+                Automatic::NotHere("the sandbox holds only in part here")
+            }
+            (true, Confinement::None) => Automatic::NotHere("there is no sandbox here"),
+        }
+    }
+}
+
+/// Whether what the sandbox holds needs no question.
+enum Automatic {
+    Yes,
+    No,
+    /// It would not, with the whole sandbox.
+    NotHere(&'static str),
+}
+
+/// Whether a call is to run outside of the sandbox; a value that is not understood is a yes.
+fn is_escalated(arguments: &Value) -> bool {
+    !matches!(
+        arguments.get("with_escalated_permissions"),
+        None | Some(Value::Null | Value::Bool(false))
+    )
+}

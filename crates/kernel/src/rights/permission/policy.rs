@@ -1,0 +1,122 @@
+//! Policy and stance: what the user's settings and the agent's definition say about questions.
+//!
+//! A policy holds for all runs of a session. A stance is one agent's; a child's never lifts a
+//! restriction of its parent's.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::rules::PermissionRules;
+use crate::{
+    agent::definition::{ApprovalMode, Definition, PermissionMode},
+    rights::{confinement::Confinement, tool_name::ToolName},
+};
+
+/// What the settings say about questions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// The rules.
+    pub rules: PermissionRules,
+    /// When somebody is asked.
+    pub approval: ApprovalPolicy,
+    /// What the caller approves without a question.
+    pub auto: AutoApproval,
+    /// How much of the sandbox holds a command here.
+    pub confinement: Confinement,
+    /// Whether the sandbox lets commands write to the workspace.
+    pub workspace: WorkspaceAccess,
+    /// The workspace's directory.
+    pub root: Option<String>,
+    /// Directories with agent files that are protected as well, by their whole paths.
+    pub protected: Vec<String>,
+    /// Tools of MCP servers in the user's own settings that say they only read.
+    pub harmless_tools: BTreeSet<ToolName>,
+}
+
+/// When somebody is asked, by Codex's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalPolicy {
+    /// As `on-request`, and agents do not approve their own calls in the sandbox.
+    Untrusted,
+    /// What is not known to be harmless is asked.
+    #[default]
+    OnRequest,
+    /// What the sandbox holds is not asked.
+    Never,
+}
+
+/// What the caller of a run approves without a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AutoApproval {
+    /// What the settings and the agent say.
+    #[default]
+    AsConfigured,
+    /// What the sandbox holds: `--approve sandbox`.
+    InSandbox,
+}
+
+/// Whether the workspace may be written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WorkspaceAccess {
+    /// It may.
+    #[default]
+    Writable,
+    /// Nothing in it is written without a question.
+    ReadOnly,
+}
+
+/// What an agent's definition says about questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Stance {
+    /// What becomes of a question.
+    pub questions: ApprovalMode,
+    /// Whether edits in the workspace need no question.
+    pub accepts_edits: bool,
+    /// Whether the agent may only read.
+    pub only_plans: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            rules: PermissionRules::default(),
+            approval: ApprovalPolicy::default(),
+            auto: AutoApproval::default(),
+            confinement: Confinement::None,
+            workspace: WorkspaceAccess::default(),
+            root: None,
+            protected: Vec::new(),
+            harmless_tools: BTreeSet::new(),
+        }
+    }
+}
+
+impl Stance {
+    /// What a definition says. `permissionMode: dontAsk` refuses what would be asked;
+    /// `bypassPermissions` is read as `default`: no file approves its own calls.
+    pub fn of(definition: &Definition) -> Self {
+        let mode = definition.permission_mode;
+        let questions = match mode {
+            Some(PermissionMode::DontAsk) => ApprovalMode::Suppress,
+            _ => definition.approval_mode,
+        };
+        Self {
+            questions,
+            accepts_edits: mode == Some(PermissionMode::AcceptEdits),
+            only_plans: mode == Some(PermissionMode::Plan),
+        }
+    }
+
+    /// The same for an agent that works for one with that stance: what the parent is refused, the child
+    /// is refused too.
+    #[must_use]
+    pub fn under(self, parent: Self) -> Self {
+        let questions = match parent.questions {
+            ApprovalMode::Suppress => ApprovalMode::Suppress,
+            ApprovalMode::RouteToParent | ApprovalMode::AutoApproveInSandbox => self.questions,
+        };
+        Self { questions, only_plans: self.only_plans || parent.only_plans, ..self }
+    }
+}

@@ -1,0 +1,61 @@
+//! Rules of settings: what is allowed, asked and denied, each with the place it was written at.
+//!
+//! An entry that is not understood never widens: in a list that allows it is left out, in one that
+//! denies or asks it means every call of the tool it names.
+
+use std::fmt;
+
+use crate::rights::rule::{ToolRule, ToolRuleError};
+
+/// The rules of all settings together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PermissionRules {
+    /// What needs no question.
+    pub allow: Vec<PermissionRule>,
+    /// What is always asked.
+    pub ask: Vec<PermissionRule>,
+    /// What is refused.
+    pub deny: Vec<PermissionRule>,
+}
+
+/// A rule, and where it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermissionRule {
+    /// The rule.
+    pub rule: ToolRule,
+    /// The entry as it was written.
+    pub written: String,
+    /// The settings it is from.
+    pub origin: String,
+}
+
+impl PermissionRule {
+    /// An entry of a list that allows.
+    pub fn allowing(entry: &str, origin: &str) -> Result<Self, ToolRuleError> {
+        Ok(Self::new(ToolRule::parse(entry)?, entry, origin))
+    }
+
+    /// An entry of a list that denies or asks. One that is not understood becomes rules for all calls of
+    /// the tools it names, with what is wrong; there are none if it names no tool that is known.
+    pub fn restricting(entry: &str, origin: &str) -> (Vec<Self>, Option<ToolRuleError>) {
+        match ToolRule::parse_denial(entry) {
+            Ok(rule) => (vec![Self::new(rule, entry, origin)], None),
+            Err(error) => {
+                let word = error.word.clone();
+                let whole = ToolRule::parse_denial(&word).ok();
+                let rules = whole.into_iter().map(|rule| Self::new(rule, entry, origin));
+                (rules.collect(), Some(error))
+            }
+        }
+    }
+
+    fn new(rule: ToolRule, entry: &str, origin: &str) -> Self {
+        Self { rule, written: entry.trim().to_owned(), origin: origin.to_owned() }
+    }
+}
+
+impl fmt::Display for PermissionRule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "`{}` ({})", self.written, self.origin)
+    }
+}
