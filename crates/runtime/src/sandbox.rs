@@ -8,6 +8,7 @@
 mod helper;
 mod level;
 mod policy;
+mod protected;
 mod refusal;
 
 use std::{
@@ -18,12 +19,15 @@ use std::{
     sync::OnceLock,
 };
 
-use self::helper::{MARK, Message};
 pub use self::{
     helper::run_if_helper,
     level::{Level, Part},
     policy::{Mode, Policy, ResourceLimits},
     refusal::{HINT, looks_refused},
+};
+use self::{
+    helper::{MARK, Message},
+    level::Probed,
 };
 
 /// The program that is started as the helper. Its `main` begins with [`run_if_helper`].
@@ -47,7 +51,7 @@ impl Helper {
 pub struct Sandbox {
     helper: Helper,
     missing: Vec<Part>,
-    level: OnceLock<Level>,
+    probed: OnceLock<Probed>,
 }
 
 /// Why no command can be started in the sandbox.
@@ -61,7 +65,7 @@ pub enum SandboxError {
 impl Sandbox {
     /// A sandbox whose commands are started by this helper.
     pub fn new(helper: Helper) -> Self {
-        Self { helper, missing: Vec::new(), level: OnceLock::new() }
+        Self { helper, missing: Vec::new(), probed: OnceLock::new() }
     }
 
     /// The same sandbox on a machine that lacks a part, for tests.
@@ -74,7 +78,16 @@ impl Sandbox {
 
     /// What this machine enforces. The first call starts the helper once to try, and blocks for that time.
     pub fn level(&self) -> Level {
-        *self.level.get_or_init(|| Level::probe(&self.helper.0, &self.missing))
+        self.probed().level
+    }
+
+    /// Why parts of the sandbox are not in force here, a sentence each. Blocks as [`level`](Self::level) does.
+    pub fn lacks(&self) -> &[String] {
+        &self.probed().lacks
+    }
+
+    fn probed(&self) -> &Probed {
+        self.probed.get_or_init(|| Probed::of_machine(&self.helper.0, &self.missing))
     }
 
     /// A command that runs a program in the sandbox.

@@ -1,24 +1,118 @@
 //! The helper: what this program does when it is started to run a command in the sandbox.
+//!
+//! Three processes stand between the program and the command, each started by the one before:
+//! the *supervisor* outside of the confinement, which ends with the program; the *init*, which is the first
+//! process of the namespaces, confines itself and starts the command; and, on machines without namespaces, the
+//! *confined* process, which becomes the command. No thread is started in any of them.
 
-use std::{ffi::OsString, os::unix::process::CommandExt as _, process::Command};
+mod confine;
+mod descendants;
+mod descriptors;
+mod files;
+mod init;
+mod mounts;
+mod placeholder;
+mod setup_error;
+mod supervisor;
+mod syscalls;
 
+use std::{
+    ffi::{OsStr, OsString},
+    process::Command,
+};
+
+use rustix::process::{Signal, WaitStatus, getpid, kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::{Level, Policy};
+pub(super) use self::placeholder::is_placeholder;
+use self::setup_error::SetupError;
+use super::{
+    Level, Policy,
+    protected::{self, Protected},
+};
 
 /// The first argument of a helper.
 pub(super) const MARK: &str = "--run-as-sandbox-helper";
 
+/// The exit code of a helper that could not set up the sandbox.
+pub(super) const SETUP_FAILED: i32 = 125;
+
 /// What a helper is told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Message {
+    stage: Stage,
     policy: Policy,
+    /// The parts to be applied. One that fails fails the command.
     level: Level,
+    /// The process that has to live on: the program.
+    program: u32,
+    /// The protected paths, as they were before placeholders stood for those that are missing.
+    protected: Vec<Protected>,
+}
+
+/// Which of the processes a helper is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Stage {
+    Supervisor,
+    Init {
+        /// The pipe that tells the supervisor how the command ended.
+        report: i32,
+    },
+    Confined,
+    /// Tries what needs no other process, and prints what is in force.
+    Probe,
+    /// Does nothing: a command to try the sandbox with.
+    Nothing,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Ended {
+    Code(i32),
+    Signal(i32),
+}
+
+/// The program to run.
+#[derive(Debug, Clone, Copy)]
+struct Order<'a> {
+    program: &'a OsStr,
+    arguments: &'a [OsString],
 }
 
 impl Message {
+    /// What the first helper is told.
     pub(super) fn new(policy: Policy, level: Level) -> Self {
-        Self { policy, level }
+        let protected = protected::of_policy(&policy);
+        Self { stage: Stage::Supervisor, policy, level, program: std::process::id(), protected }
+    }
+
+    /// What a helper is told that tries the parts of the sandbox.
+    pub(super) fn probe(policy: Policy, level: Level) -> Self {
+        Self { stage: Stage::Probe, ..Self::new(policy, level) }
+    }
+
+    /// What a helper is told that does nothing.
+    pub(super) fn nothing(policy: Policy) -> Self {
+        Self { stage: Stage::Nothing, ..Self::new(policy, Level::default()) }
+    }
+
+    /// The command that starts the next stage.
+    fn next(&self, stage: Stage, order: Order<'_>) -> Result<Command, SetupError> {
+        let message = Self { stage, ..self.clone() };
+        let text = serde_json::to_string(&message)
+            .map_err(|error| SetupError::new("write the policy", error.into()))?;
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(MARK).arg(text).arg(order.program).args(order.arguments);
+        Ok(command)
+    }
+}
+
+impl Ended {
+    fn of(status: WaitStatus) -> Option<Self> {
+        let code = status.exit_status().map(Self::Code);
+        code.or_else(|| status.terminating_signal().map(Self::Signal))
     }
 }
 
@@ -26,9 +120,51 @@ impl Message {
 ///
 /// Call it first in `main`, with the arguments of the process, before any thread is started.
 pub fn run_if_helper(arguments: &[OsString]) {
-    let [_, mark, _message, program, arguments @ ..] = arguments else { return };
+    let [_, mark, message, program, arguments @ ..] = arguments else { return };
     if mark != MARK {
         return;
     }
-    let _error = Command::new(program).args(arguments).exec();
+    let order = Order { program, arguments };
+    let ended = play(message, order).unwrap_or_else(|error| {
+        tell(&format!("attache: the sandbox could not be set up: {error}\n"));
+        Ended::Code(SETUP_FAILED)
+    });
+    end(ended)
+}
+
+fn play(message: &OsStr, order: Order<'_>) -> Result<Ended, SetupError> {
+    let message: Message = serde_json::from_slice(message.as_encoded_bytes())
+        .map_err(|error| SetupError::new("read the policy", error.into()))?;
+    match message.stage {
+        Stage::Supervisor => supervisor::supervise(&message, order),
+        Stage::Init { report } => init::init(&message, report, order),
+        Stage::Confined => confine::become_command(&message, order),
+        Stage::Probe => confine::probe(&message),
+        Stage::Nothing => Ok(Ended::Code(0)),
+    }
+}
+
+/// Writes to standard error: the agent reads there why its command did not start.
+fn tell(text: &str) {
+    // Nobody is left to be told if this fails.
+    let _nobody_reads = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
+}
+
+/// Ends this process as the command ended.
+#[expect(
+    clippy::exit,
+    reason = "a helper has nothing to return to: its caller is the program's main"
+)]
+fn end(ended: Ended) -> ! {
+    let number = match ended {
+        Ended::Code(code) => std::process::exit(code),
+        Ended::Signal(number) => number,
+    };
+    if let Some(signal) = Signal::from_named_raw(number) {
+        // The first one may only remove the handler that the standard library has for a stack overflow.
+        let _first = kill_process(getpid(), signal);
+        let _second = kill_process(getpid(), signal);
+    }
+    // `SIGPIPE` is ignored here, and a signal may be unknown; a shell's code says the same.
+    std::process::exit(128 + number)
 }

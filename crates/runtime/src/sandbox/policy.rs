@@ -1,6 +1,6 @@
 //! The policy: what one command may do, as the settings and the run decide it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,15 @@ pub struct Policy {
     pub deny_read: Vec<PathBuf>,
     /// What one command may use up.
     pub limits: ResourceLimits,
+}
+
+impl Policy {
+    /// The directories that are writable, protected paths in them aside.
+    pub(super) fn writable(&self) -> impl Iterator<Item = &Path> {
+        let in_workspace = (self.mode == Mode::WorkspaceWrite).then_some(&self.workspace);
+        let further = in_workspace.map(|_| &self.writable_roots).into_iter().flatten();
+        in_workspace.into_iter().chain(further).chain([&self.temp_dir]).map(PathBuf::as_path)
+    }
 }
 
 /// Resource limits of each process of a command.

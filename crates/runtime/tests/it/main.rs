@@ -13,6 +13,7 @@ mod remote;
 #[cfg(test)]
 mod replay;
 #[cfg(test)]
+mod sandbox;
 mod scenarios;
 mod store;
 #[cfg(test)]

@@ -1,0 +1,125 @@
+//! Placeholders: empty directories where a protected path does not exist yet.
+//!
+//! Only what exists can be mounted over, so a missing protected path exists, empty and read-only, while a
+//! command runs. Commands share placeholders: each holds a lock on them, and the last one removes them. The
+//! kernel drops the locks of a supervisor that was killed; the next command of that workspace removes what it left.
+//! A placeholder in which somebody outside of the sandbox created something is not removed.
+
+use std::{
+    fs::{self, File},
+    io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    thread::yield_now,
+};
+
+use rustix::fs::{
+    CWD, FlockOperation, RenameFlags, Timespec, Timestamps, flock, futimens, renameat_with,
+};
+
+use super::setup_error::SetupError;
+use crate::sandbox::protected::Protected;
+
+/// When placeholders were last changed, so that they are recognised.
+const MARK: Timespec = Timespec { tv_sec: 1, tv_nsec: 617_474_163 };
+
+/// How often it is tried to get hold of a placeholder that others keep removing.
+const TRIES: usize = 10_000;
+
+/// The placeholders that a command holds.
+#[derive(Debug, Default)]
+pub(super) struct Placeholders(Vec<(PathBuf, File)>);
+
+impl Placeholders {
+    /// Creates what is missing. A path that cannot be created here is one that the command cannot create either;
+    /// if that is not so, protecting it fails later.
+    pub(super) fn create(protected: &[Protected]) -> Result<Self, SetupError> {
+        let mut placeholders = Vec::new();
+        for protected in protected {
+            let Protected::ReadOnly(path) = protected else { continue };
+            if let Some(held) = hold(path)? {
+                placeholders.push((path.clone(), held));
+            }
+        }
+        Ok(Self(placeholders))
+    }
+
+    /// Removes those that no other command holds.
+    pub(super) fn remove(self) {
+        for (path, held) in self.0 {
+            let is_last = flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok();
+            if is_last && is_same(&path, &held) {
+                // Fails if somebody created something in it.
+                drop(fs::remove_dir(&path));
+            }
+        }
+    }
+}
+
+/// Gets hold of the placeholder at a path, which is created if there is nothing. `None`: there is something of
+/// its own, or nothing can be created.
+fn hold(path: &Path) -> Result<Option<File>, SetupError> {
+    for _ in 0..TRIES {
+        match path.symlink_metadata() {
+            Ok(found) if !is_placeholder(&found) => return Ok(None),
+            Ok(_) => {
+                let held = File::open(path).ok().filter(|held| {
+                    // It is refused while the last holder removes it.
+                    flock(held, FlockOperation::NonBlockingLockShared).is_ok()
+                        && is_same(path, held)
+                });
+                if held.is_some() {
+                    return Ok(held);
+                }
+            }
+            Err(_) => match create(path) {
+                Created::Held(held) => return Ok(Some(held)),
+                Created::Impossible => return Ok(None),
+                Created::TooLate => {}
+            },
+        }
+        yield_now();
+    }
+    // To go on without it would leave the path unprotected.
+    Err(SetupError::new(format!("protect {}", path.display()), io::ErrorKind::ResourceBusy.into()))
+}
+
+enum Created {
+    Held(File),
+    /// There is something at the path by now.
+    TooLate,
+    Impossible,
+}
+
+/// Creates a placeholder under another name and moves it into place, so that nobody finds it without its mark
+/// and its lock.
+fn create(path: &Path) -> Created {
+    let prepared = path.with_file_name(format!(".attache-placeholder-{}", std::process::id()));
+    if fs::create_dir(&prepared).is_err() {
+        return Created::Impossible;
+    }
+    let held = File::open(&prepared).ok().filter(|held| {
+        let marks = Timestamps { last_access: MARK, last_modification: MARK };
+        futimens(held, &marks).is_ok()
+            && flock(held, FlockOperation::NonBlockingLockShared).is_ok()
+            && renameat_with(CWD, &prepared, CWD, path, RenameFlags::NOREPLACE).is_ok()
+    });
+    held.map_or_else(
+        || {
+            drop(fs::remove_dir(&prepared));
+            Created::TooLate
+        },
+        Created::Held,
+    )
+}
+
+/// Whether this is a placeholder, of whichever command.
+pub(in crate::sandbox) fn is_placeholder(found: &fs::Metadata) -> bool {
+    found.is_dir() && found.mtime() == MARK.tv_sec && found.mtime_nsec() == MARK.tv_nsec
+}
+
+/// Whether the path still leads to what is held.
+fn is_same(path: &Path, held: &File) -> bool {
+    let (Ok(there), Ok(here)) = (path.symlink_metadata(), held.metadata()) else { return false };
+    there.dev() == here.dev() && there.ino() == here.ino()
+}

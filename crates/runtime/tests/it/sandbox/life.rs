@@ -1,0 +1,221 @@
+//! How a command lives and ends: its streams, its status, and that nothing of it is left.
+
+use std::{
+    fs::{self, File},
+    io::{Read as _, Write as _},
+    os::unix::process::ExitStatusExt as _,
+    process::{Child, Command, Stdio},
+};
+
+use attache_runtime::sandbox::{Mode, Sandbox};
+use rustix::{
+    io::{FdFlags, fcntl_setfd},
+    process::{Pid, Signal, kill_process},
+};
+
+use super::{Yard, sandbox, sandboxes, shown};
+
+/// Starts a daemon, with a session of its own and no parent, and waits until it is one.
+const DAEMON: &str =
+    "exec 3>&1; (setsid sh -c 'echo up; exec sleep \"$0\" >&3' \"$MARKED\" &) | read up";
+
+/// A sleep of so many seconds can be told from any other.
+fn marked() -> String {
+    format!("1000.{}", uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
+}
+
+/// The process that has this argument.
+fn find(marked: &str) -> Option<Pid> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
+    let found = pids.find(|pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == marked.as_bytes())
+    });
+    found.and_then(Pid::from_raw)
+}
+
+fn lives(marked: &str) -> bool {
+    find(marked).is_some()
+}
+
+fn kill(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+#[test]
+fn status_is_that_of_the_command() {
+    let yard = Yard::new();
+    for (name, sandbox) in sandboxes() {
+        for (script, code, signal) in [
+            ("exit 0", Some(0), None),
+            ("exit 7", Some(7), None),
+            ("exit 137", Some(137), None),
+            ("kill -KILL $$", None, Some(9)),
+            ("kill -TERM $$", None, Some(15)),
+            ("kill -SEGV $$", None, Some(11)),
+            ("exec /no/such/program", Some(127), None),
+        ] {
+            let output = yard.command(&sandbox, script).output().unwrap();
+            let found = (output.status.code(), output.status.signal());
+            assert_eq!(found, (code, signal), "{name}: {script}: {}", shown(&output));
+        }
+    }
+}
+
+#[test]
+fn program_that_is_missing_is_named() {
+    let yard = Yard::new();
+    for (name, sandbox) in sandboxes() {
+        let mut command = sandbox.command(&yard.policy, "no-such-program".as_ref(), &[]).unwrap();
+        let output = command.current_dir(&yard.policy.workspace).output().unwrap();
+        assert_eq!(output.status.code(), Some(127), "{name}: {}", shown(&output));
+        assert!(
+            shown(&output).contains("cannot run no-such-program"),
+            "{name}: {}",
+            shown(&output)
+        );
+    }
+}
+
+#[test]
+fn streams_are_the_callers() {
+    let yard = Yard::new();
+    for (name, sandbox) in sandboxes() {
+        let mut command = yard.command(&sandbox, "cat; echo out; echo err >&2");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"in\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.stdout, b"in\nout\n", "{name}");
+        assert_eq!(output.stderr, b"err\n", "{name}");
+    }
+}
+
+#[test]
+fn output_ends_when_the_command_closes_it() {
+    let yard = Yard::new();
+    for (name, sandbox) in sandboxes() {
+        let mut command = yard.command(&sandbox, "exec >&- 2>&-; read line; exit 5");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut text = String::new();
+        // Blocks for ever if a helper held it open.
+        let _length = child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        drop(child.stdin.take());
+        assert_eq!(child.wait().unwrap().code(), Some(5), "{name}");
+    }
+}
+
+#[test]
+fn descriptors_of_the_program_are_not_inherited() {
+    let yard = Yard::new();
+    let leaked = File::create(yard.beside("leaked")).unwrap();
+    fcntl_setfd(&leaked, FdFlags::empty()).unwrap();
+    let script = "for fd in /proc/self/fd/*; do readlink $fd; done | grep leaked";
+    let outside = Command::new("sh").args(["-c", script]).output().unwrap();
+    assert!(outside.status.success(), "the control: {}", shown(&outside));
+    for (name, sandbox) in sandboxes() {
+        let output = yard.command(&sandbox, script).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", shown(&output));
+    }
+}
+
+#[test]
+fn daemons_do_not_outlive_the_command() {
+    let mut yard = Yard::new();
+    let control = marked();
+    let mut outside = Command::new("sh");
+    outside.args(["-c", DAEMON]).env("MARKED", &control).stdout(Stdio::null());
+    assert!(outside.status().unwrap().success());
+    let daemon = find(&control).expect("without the sandbox it does outlive it");
+    kill_process(daemon, Signal::KILL).unwrap();
+
+    for mode in [Mode::WorkspaceWrite, Mode::DangerFullAccess] {
+        yard.policy.mode = mode;
+        for (name, sandbox) in sandboxes() {
+            let marked = marked();
+            let mut command = yard.command(&sandbox, DAEMON);
+            let output = command.env("MARKED", &marked).output().unwrap();
+            assert!(output.status.success(), "{name}: {}", shown(&output));
+            assert!(!lives(&marked), "{name}, {mode:?}");
+        }
+    }
+}
+
+/// Starts a daemon in the sandbox, ends the command in some way, and waits for the daemon to be dead.
+fn ends_everything(sandbox: &Sandbox, yard: &Yard, what: &str, end: impl Fn(&mut Child)) {
+    let marked = marked();
+    let script = format!("{DAEMON}; echo started; exec sleep 1000");
+    let mut command = yard.command(sandbox, &script);
+    let mut child = command.env("MARKED", &marked).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut started = [0; 8];
+    stdout.read_exact(&mut started).unwrap();
+    assert!(lives(&marked), "{what}: the daemon runs");
+    end(&mut child);
+    // The end of the stream: nobody holds it any more, and so nobody is left.
+    let _length = stdout.read_to_end(&mut Vec::new()).unwrap();
+    assert!(!lives(&marked), "{what}");
+}
+
+#[test]
+fn killing_the_command_kills_everything() {
+    let mut yard = Yard::new();
+    for mode in [Mode::WorkspaceWrite, Mode::DangerFullAccess] {
+        yard.policy.mode = mode;
+        for (name, sandbox) in sandboxes() {
+            for signal in [Signal::KILL, Signal::TERM] {
+                let what = format!("{name}, {mode:?}, {signal:?}");
+                ends_everything(&sandbox, &yard, &what, |child| {
+                    kill(child, signal);
+                    assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()), "{what}");
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn death_of_the_program_kills_everything() {
+    let yard = Yard::new();
+    for (name, sandbox) in sandboxes() {
+        let marked = marked();
+        let script = format!("{DAEMON}; echo started; exec sleep 1000");
+        let command = yard.command(&sandbox, &script);
+        let own = format!("\"program\":{}", std::process::id());
+        let words: Vec<_> = command.get_args().map(|word| word.to_str().unwrap()).collect();
+        assert!(words[1].contains(&own), "{}", words[1]);
+        // The shell is the program here.
+        let mut program = Command::new("sh");
+        program.args(["-c", "message=$(printf %s \"$2\" | sed s/@@/$$/); helper=$0; mark=$1; shift 2; \"$helper\" $mark \"$message\" \"$@\"; true"]);
+        program.arg(command.get_program()).arg(words[0]);
+        program.arg(words[1].replace(&own, "\"program\":@@")).args(&words[2..]);
+        program.env("MARKED", &marked).stdout(Stdio::piped()).current_dir(&yard.policy.workspace);
+        let mut program = program.spawn().unwrap();
+        let mut stdout = program.stdout.take().unwrap();
+        let mut started = [0; 8];
+        stdout.read_exact(&mut started).unwrap();
+        assert!(lives(&marked), "{name}: the daemon runs");
+        program.kill().unwrap();
+        let _status = program.wait().unwrap();
+        let _length = stdout.read_to_end(&mut Vec::new()).unwrap();
+        assert!(!lives(&marked), "{name}");
+    }
+}
+
+#[test]
+fn helper_without_its_program_starts_nothing() {
+    let yard = Yard::new();
+    let sandbox = sandbox();
+    let command = yard.command(&sandbox, "touch started");
+    let mut stranger = Command::new("sh");
+    stranger
+        .args(["-c", "\"$0\" \"$@\"; true"])
+        .arg(command.get_program())
+        .args(command.get_args());
+    let output = stranger.output().unwrap();
+    assert!(shown(&output).contains("the sandbox could not be set up"), "{}", shown(&output));
+    assert_eq!(yard.names(), Vec::<String>::new());
+}

@@ -1,0 +1,1 @@
+mkdir -p .claude/agents && echo evil > .claude/agents/evil.md

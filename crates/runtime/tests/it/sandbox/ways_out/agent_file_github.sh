@@ -1,0 +1,1 @@
+mkdir -p .github/agents && echo evil > .github/agents/evil.agent.md

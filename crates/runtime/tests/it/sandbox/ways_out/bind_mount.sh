@@ -1,0 +1,1 @@
+mkdir m && mount --bind "$OUTSIDE" m && umount m

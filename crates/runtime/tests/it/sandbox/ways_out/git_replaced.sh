@@ -1,0 +1,1 @@
+mv .git old && mkdir -p .git/hooks && echo evil > .git/hooks/post-commit

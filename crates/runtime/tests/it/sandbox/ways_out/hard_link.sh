@@ -1,0 +1,1 @@
+ln "$OUTSIDE/victim" link && echo x > link

@@ -1,0 +1,1 @@
+echo evil > .git/hooks/post-commit

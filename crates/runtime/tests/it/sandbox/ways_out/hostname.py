@@ -1,0 +1,1 @@
+import socket; socket.sethostname(socket.gethostname())

@@ -1,0 +1,1 @@
+ln "$HOME/.ssh/id" here && grep secret here

@@ -1,0 +1,1 @@
+grep secret "/proc/self/root$HOME/.ssh/id"

@@ -1,0 +1,1 @@
+ls "$HOME/.ssh" | grep id

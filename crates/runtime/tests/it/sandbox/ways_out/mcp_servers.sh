@@ -1,0 +1,1 @@
+echo "{}" > .mcp.json

@@ -1,0 +1,1 @@
+mkdir m && mount -t tmpfs none m && umount m

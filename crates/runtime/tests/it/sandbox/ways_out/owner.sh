@@ -1,0 +1,1 @@
+echo x > here && chown 12345 here

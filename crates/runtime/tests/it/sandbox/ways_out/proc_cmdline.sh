@@ -1,0 +1,1 @@
+grep -a sleep "/proc/$VICTIM/cmdline"

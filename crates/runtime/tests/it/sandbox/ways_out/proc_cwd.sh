@@ -1,0 +1,1 @@
+echo x > "/proc/$VICTIM/cwd/new"

@@ -1,0 +1,1 @@
+grep -a of-the-victim "/proc/$VICTIM/environ"

@@ -1,0 +1,1 @@
+echo x >> "/proc/$VICTIM/fd/9"

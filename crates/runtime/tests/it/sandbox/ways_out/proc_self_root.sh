@@ -1,0 +1,1 @@
+echo x > "/proc/self/root$OUTSIDE/new"

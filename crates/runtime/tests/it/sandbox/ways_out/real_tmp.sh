@@ -1,0 +1,1 @@
+f=$(TMPDIR= mktemp -p /tmp) && rm "$f"

@@ -1,0 +1,1 @@
+mv "$OUTSIDE/victim" here

@@ -1,0 +1,1 @@
+echo x > here && mv here "$OUTSIDE/new"

@@ -1,0 +1,1 @@
+mkdir -p .attache && echo "approval_policy = \"never\"" > .attache/config.toml

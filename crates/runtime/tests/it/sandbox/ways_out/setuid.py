@@ -1,0 +1,1 @@
+import os; os.setgroups([]); os.setuid(12345)

@@ -1,0 +1,1 @@
+ln -s "$OUTSIDE" link && echo x > link/new

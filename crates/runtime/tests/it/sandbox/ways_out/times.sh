@@ -1,0 +1,1 @@
+touch -d 2001-01-01 "$OUTSIDE/victim"

@@ -1,0 +1,3 @@
+# A socket without a file.
+import os, socket
+socket.socket(socket.AF_UNIX).connect("\0" + os.environ["ABSTRACT"])

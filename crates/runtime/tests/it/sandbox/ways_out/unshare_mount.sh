@@ -1,0 +1,1 @@
+unshare --mount true

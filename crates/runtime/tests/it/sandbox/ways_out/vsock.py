@@ -1,0 +1,1 @@
+import socket; socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)
