@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod id;
+pub mod patch;
 pub mod path_text;
 
 pub mod agent;

@@ -26,6 +26,7 @@ pub mod store;
 pub mod model;
 
 pub mod approvals;
+pub mod changes;
 pub mod sandbox;
 pub mod tool;
 

@@ -3,10 +3,13 @@
 //! Invariant: a tool's failure is text for the model, never an error of the program. A tool learns
 //! of the world through its context alone.
 
+mod apply_patch;
 mod arguments;
 pub mod artifacts;
 pub mod catalogue;
 mod content;
+mod edit_file;
+mod file_edits;
 mod file_filter;
 mod file_guard;
 pub mod findings;
@@ -16,9 +19,12 @@ mod list_dir;
 mod off_thread;
 pub mod output;
 mod read_file;
+mod seen_files;
+mod text_file;
 mod view_image;
 pub(crate) mod wording;
 pub mod workspace;
+mod write_file;
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
@@ -28,7 +34,7 @@ pub use attache_kernel::run::tool_spec::{Concurrency, Repeatability, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub use self::file_guard::FileGuard;
+pub use self::{file_guard::FileGuard, seen_files::SeenFiles};
 use self::{findings::Findings, output::OutputSink};
 use crate::{
     tasks::Delegate,
@@ -123,6 +129,8 @@ pub struct ToolContext {
     pub artifacts: Arc<Artifacts>,
     /// Which files it may have.
     pub files: FileGuard,
+    /// What the agent knows of files.
+    pub seen: SeenFiles,
     /// What its answer consists of.
     pub answer_form: AnswerForm,
     /// What was found out about the call before it was judged: a call that changes files changes no
@@ -146,6 +154,7 @@ impl ToolContext {
             cancel: CancellationToken::new(),
             artifacts: artifacts.into(),
             files,
+            seen: SeenFiles::default(),
             answer_form: AnswerForm::default(),
             foresight: Arc::default(),
             output: OutputSink::default(),

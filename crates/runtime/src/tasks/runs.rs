@@ -241,11 +241,11 @@ impl Runs {
         host: Option<Arc<Host>>,
     ) -> Result<(RunHandle, Events), StartError> {
         let shared = &self.shared;
-        let mut claim = None;
+        let mut reach = Reach { claim: None, host, earlier_artifacts: Vec::new() };
         if let Past::Earlier(earlier) = &start.past {
             let by = &start.assignment.agent_id;
-            claim = Some(shared.store.claim_resume(earlier.assignment(), by).await?);
-            start.further_roots.extend(shared.earlier_artifacts(earlier).await?);
+            reach.claim = Some(shared.store.claim_resume(earlier.assignment(), by).await?);
+            reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
         }
         shared.equip(&mut start.assignment, &start.rights);
         let guard: SharedGuard =
@@ -258,7 +258,7 @@ impl Runs {
             }
             Past::Earlier(earlier) => earlier.resume(assignment, guard)?,
         };
-        shared.begin(run, opening, start, Reach { claim, host }).await
+        shared.begin(run, opening, start, reach).await
     }
 
     pub(crate) fn downgrade(&self) -> WeakRuns {
@@ -282,6 +282,8 @@ impl WeakRuns {
 struct Reach {
     claim: Option<ResumeClaim>,
     host: Option<Arc<Host>>,
+    /// Where the artifacts of the runs lie that it goes on from.
+    earlier_artifacts: Vec<PathBuf>,
 }
 
 /// The rules every call is held against when it begins: the run's rights, then what its tool says.
@@ -344,13 +346,12 @@ impl Shared {
         start: Start,
         reach: Reach,
     ) -> Result<(RunHandle, Events), StartError> {
-        let Reach { claim, host } = reach;
+        let Reach { claim, host, earlier_artifacts } = reach;
         let header = Header::new(format!("{:.3}", clock::now()), run.assignment().clone());
         let artifacts = self.store.artifacts_dir(&header.run)?;
         let mut workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
-        for root in start.further_roots {
-            workspace = workspace.allowing(root);
-        }
+        workspace = earlier_artifacts.into_iter().fold(workspace, Workspace::allowing);
+        workspace = start.further_roots.into_iter().fold(workspace, Workspace::allowing_writes);
         let journal = self.store.create(&header).await?;
         let transcript = journal.location();
         let secrets = self.store.secrets().clone();

@@ -34,6 +34,11 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("before", &["-B"]),
     ("after", &["-A"]),
     ("ignore_case", &["-i", "case_insensitive"]),
+    ("content", &["contents", "file_text", "text"]),
+    ("old_string", &["old_str", "oldString", "old_text", "search"]),
+    ("new_string", &["new_str", "newString", "new_text", "replace"]),
+    ("replace_all", &["replaceAll"]),
+    ("patch", &["input"]),
     ("fixed_strings", &["-F", "literal"]),
     ("head_limit", &["max_results"]),
 ];
@@ -76,6 +81,16 @@ impl Arguments {
     /// A text that must be there.
     pub(super) fn required_text(&mut self, name: &'static str) -> Result<String, ArgumentError> {
         self.text(name)?.ok_or(ArgumentError::Missing { name, expected: "a string" })
+    }
+
+    /// A text that must be there and may be empty.
+    pub(super) fn required_content(&mut self, name: &'static str) -> Result<String, ArgumentError> {
+        match self.take(name) {
+            None => Err(ArgumentError::Missing { name, expected: "a string" }),
+            Some(Value::String(text)) => Ok(text),
+            Some(Value::Number(number)) => Ok(number.to_string()),
+            Some(other) => Err(mistyped(name, "a string", &other)),
+        }
     }
 
     /// A text, if given and not empty.

@@ -7,8 +7,9 @@ use std::{sync::Arc, thread::available_parallelism};
 use tokio::sync::Semaphore;
 
 use super::{
-    Tool, glob_files::GlobFiles, grep_files::GrepFiles, list_dir::ListDir, read_file::ReadFile,
-    view_image::ViewImage,
+    Tool, apply_patch::ApplyPatch, edit_file::EditFile, glob_files::GlobFiles,
+    grep_files::GrepFiles, list_dir::ListDir, read_file::ReadFile, view_image::ViewImage,
+    write_file::WriteFile,
 };
 
 /// Every built-in tool. Make them once and share them: the searches among them take turns, so that a
@@ -21,6 +22,9 @@ pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(GlobFiles::new(Arc::clone(&turns))),
         Arc::new(GrepFiles::new(turns)),
         Arc::new(ViewImage::new()),
+        Arc::new(WriteFile::new()),
+        Arc::new(EditFile::new()),
+        Arc::new(ApplyPatch::new()),
     ]
 }
 

@@ -3,7 +3,7 @@
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::ToolOutput;
+use super::{Foresight, ToolOutput};
 
 /// Does work that takes several threads when its turn has come.
 pub(super) async fn in_turn<F>(turns: &Semaphore, cancel: &CancellationToken, work: F) -> ToolOutput
@@ -31,4 +31,14 @@ where
         if stop.is_cancelled() { ToolOutput::error("cancelled") } else { output }
     });
     worker.await.unwrap_or_else(|_| ToolOutput::error("the tool broke off without an answer"))
+}
+
+/// Finds out what a call would do, on a thread for it. Nothing is known if that is given up.
+pub(super) async fn foreseen<F>(cancel: &CancellationToken, work: F) -> Foresight
+where
+    F: FnOnce(&CancellationToken) -> Foresight + Send + 'static,
+{
+    let stop = cancel.child_token();
+    let _stop_when_dropped = stop.clone().drop_guard();
+    tokio::task::spawn_blocking(move || work(&stop)).await.unwrap_or_default()
 }

@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines};
 use super::{
-    AnswerForm, Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    AnswerForm, Concurrency, Repeatability, SeenFiles, Tool, ToolContext, ToolFuture, ToolOutput,
+    ToolSpec,
     arguments::{ArgumentError, Arguments},
     content::{self, Content},
     file_guard::Readable,
@@ -83,12 +84,14 @@ impl Tool for ReadFile {
             Err(error) => return Box::pin(ready(error.into())),
         };
         let readable = context.files.of(BuiltinTool::ReadFile);
-        if let Some(output) = request.read_at_hand(&context.workspace, &readable, &context.cancel) {
+        let ToolContext { workspace, seen, cancel, .. } = context;
+        if let Some(output) = request.read_at_hand(workspace, &readable, seen, cancel) {
             return Box::pin(ready(output));
         }
         let workspace = context.workspace.clone();
+        let seen = context.seen.clone();
         Box::pin(off_thread(&context.cancel, move |stop| {
-            request.read_from_disk(&workspace, &readable, stop)
+            request.read_from_disk(&workspace, &readable, &seen, stop)
         }))
     }
 }
@@ -112,12 +115,14 @@ impl Request {
         &self,
         workspace: &Workspace,
         readable: &Readable,
+        seen: &SeenFiles,
         stop: &CancellationToken,
     ) -> Option<ToolOutput> {
-        let (location, content) = workspace.at_hand(&self.path, MAX_AT_HAND)?;
+        let (location, content, stamp) = workspace.at_hand(&self.path, MAX_AT_HAND)?;
         if let Err(refusal) = readable.check(&location) {
             return Some(refusal);
         }
+        seen.saw(&location, stamp, Some(&content));
         let bytes = content.len() as u64;
         self.read(&location, Cursor::new(content), bytes, stop).ok()
     }
@@ -126,13 +131,17 @@ impl Request {
         &self,
         workspace: &Workspace,
         readable: &Readable,
+        seen: &SeenFiles,
         stop: &CancellationToken,
     ) -> Result<ToolOutput, ToolOutput> {
         let location = readable.find(workspace, &self.path)?;
-        let file = location.open_file()?;
+        let (file, stamp) = location.open_stamped()?;
         let told = |error| ToolOutput::error(format!("{location}: {}", reason(&error)));
-        let bytes = file.metadata().map_err(told)?.len();
-        self.read(&location, file, bytes, stop).map_err(told)
+        let output = self.read(&location, file, stamp.size, stop).map_err(told)?;
+        if !output.is_error {
+            seen.saw(&location, stamp, None);
+        }
+        Ok(output)
     }
 
     fn read(

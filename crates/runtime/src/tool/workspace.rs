@@ -6,12 +6,15 @@
 
 mod at_hand;
 mod beneath;
+mod destination;
 mod diagnosis;
 mod directory;
 mod glob_bounds;
 mod ignore_rules;
 mod path_error;
+mod stamp;
 mod walk;
+mod writing;
 
 use std::{
     fmt, fs,
@@ -23,11 +26,14 @@ use attache_kernel::rights::rule::RealPath;
 
 use self::{beneath::Root, diagnosis::Diagnosis};
 pub(crate) use self::{
+    destination::{Destination, Occupant},
     diagnosis::reason,
     directory::NameKind,
     glob_bounds::{GlobBoundError, check_glob},
     ignore_rules::IgnoreRules,
+    stamp::Stamp,
     walk::{Next, Seen, Walked},
+    writing::WriteError,
 };
 pub use self::{
     directory::{Directory, Entry, EntryKind},
@@ -48,7 +54,15 @@ pub struct Workspace {
 #[derive(Debug)]
 struct LateRoot {
     path: PathBuf,
+    access: Access,
     root: OnceLock<Arc<Root>>,
+}
+
+/// What a root may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Read,
+    ReadAndWrite,
 }
 
 /// Why a directory cannot be a workspace.
@@ -93,13 +107,23 @@ impl Workspace {
         Location { root: Arc::clone(&self.root), relative: PathBuf::new(), kind: Kind::Directory }
     }
 
-    /// The same workspace with another root allowed.
+    /// The same workspace with another root that may be read.
     ///
     /// The root need not exist yet: it counts from the moment it does, so that a directory made on
     /// demand, such as that of the artifacts, can be allowed beforehand.
     #[must_use]
-    pub fn allowing(mut self, root: PathBuf) -> Self {
-        self.others.push(LateRoot { path: root, root: OnceLock::new() });
+    pub fn allowing(self, root: PathBuf) -> Self {
+        self.with_root(root, Access::Read)
+    }
+
+    /// The same workspace with another root that may be read and written. It need not exist yet.
+    #[must_use]
+    pub fn allowing_writes(self, root: PathBuf) -> Self {
+        self.with_root(root, Access::ReadAndWrite)
+    }
+
+    fn with_root(mut self, path: PathBuf, access: Access) -> Self {
+        self.others.push(LateRoot { path, access, root: OnceLock::new() });
         self
     }
 
@@ -112,15 +136,7 @@ impl Workspace {
     ///
     /// This reads the disk: call it where blocking is allowed.
     pub fn resolve(&self, given: &str) -> Result<Location, PathError> {
-        if given.trim().is_empty() {
-            return Err(PathError::Invalid("the path is empty"));
-        }
-        if given.len() > MAX_PATH_BYTES {
-            return Err(PathError::Invalid("the path is too long"));
-        }
-        if given.contains('\0') {
-            return Err(PathError::Invalid("the path holds a NUL character"));
-        }
+        check_text(given)?;
         let found = self.locate(given, given);
         let trimmed = given.trim();
         if trimmed.len() != given.len() && matches!(found, Err(PathError::NotFound { .. })) {
@@ -156,12 +172,35 @@ impl Workspace {
 
     /// The root a canonical path lies beneath, and the path below it.
     fn root_of(&self, real: &Path) -> Option<(Arc<Root>, PathBuf)> {
-        let others = self.others.iter().filter_map(LateRoot::get);
-        std::iter::once(&self.root).chain(others).find_map(|root| {
-            let relative = real.strip_prefix(root.path()).ok()?;
-            Some((Arc::clone(root), relative.to_owned()))
-        })
+        beneath(&self.root, real)
+            .or_else(|| self.others.iter().find_map(|other| beneath(other.get()?, real)))
     }
+
+    /// The same, among the roots that may be written.
+    fn writable_root_of(&self, real: &Path) -> Option<(Arc<Root>, PathBuf)> {
+        let writable = self.others.iter().filter(|other| other.access == Access::ReadAndWrite);
+        beneath(&self.root, real)
+            .or_else(|| writable.into_iter().find_map(|other| beneath(other.get()?, real)))
+    }
+}
+
+fn beneath(root: &Arc<Root>, real: &Path) -> Option<(Arc<Root>, PathBuf)> {
+    let relative = real.strip_prefix(root.path()).ok()?;
+    Some((Arc::clone(root), relative.to_owned()))
+}
+
+/// Whether a text can be a path at all.
+fn check_text(given: &str) -> Result<(), PathError> {
+    if given.trim().is_empty() {
+        return Err(PathError::Invalid("the path is empty"));
+    }
+    if given.len() > MAX_PATH_BYTES {
+        return Err(PathError::Invalid("the path is too long"));
+    }
+    if given.contains('\0') {
+        return Err(PathError::Invalid("the path holds a NUL character"));
+    }
+    Ok(())
 }
 
 impl LateRoot {

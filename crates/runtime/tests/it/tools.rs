@@ -1,8 +1,11 @@
 //! The built-in tools on real files.
 
+mod apply_patch;
 mod arguments;
 mod bounded;
 mod catalogue;
+mod edit_file;
+mod foresight;
 mod glob_files;
 mod grep_files;
 mod hostile;
@@ -12,12 +15,14 @@ mod rights;
 mod swaps;
 mod view_image;
 mod workspace;
+mod write_file;
+mod writing_hostile;
 
 use std::{fs, os::unix::fs::symlink, path::Path, sync::Arc};
 
 use attache_runtime::tool::{
-    FileGuard, Tool, ToolContext, ToolOutput, artifacts::Artifacts, catalogue::builtin_tools,
-    workspace::Workspace,
+    FileGuard, Foresight, Tool, ToolContext, ToolOutput, artifacts::Artifacts,
+    catalogue::builtin_tools, workspace::Workspace,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -72,6 +77,21 @@ impl Fixture {
         fs::write(path, text).unwrap();
     }
 
+    /// What a file of the workspace holds.
+    fn content(&self, path: &str) -> String {
+        fs::read_to_string(self.root().join(path)).unwrap()
+    }
+
+    /// The names in a directory of the workspace.
+    fn names(&self, path: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.root().join(path)).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
     fn link(&self, path: &str, target: impl AsRef<Path>) {
         let path = self.root().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -88,9 +108,19 @@ impl Fixture {
         self.tools.iter().find(named).unwrap().as_ref()
     }
 
+    /// Calls a tool as a run does: what the call would change is found out first.
     fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(self.tool(tool).call(arguments, &self.context))
+        let tool = self.tool(tool);
+        let foresight = tool.foresee(&arguments, &self.context);
+        let foresight = foresight.map(|foresight| runtime.block_on(foresight)).unwrap_or_default();
+        self.call_after(tool, arguments, foresight)
+    }
+
+    fn call_after(&self, tool: &dyn Tool, arguments: Value, foresight: Foresight) -> ToolOutput {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let context = ToolContext { foresight: Arc::new(foresight), ..self.context.clone() };
+        runtime.block_on(tool.call(arguments, &context))
     }
 
     /// The text of a call that succeeds.

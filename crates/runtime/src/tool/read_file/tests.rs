@@ -36,12 +36,21 @@ impl Lab {
     }
 
     fn at_hand(&self, request: &Request) -> Option<ToolOutput> {
-        request.read_at_hand(&self.workspace, &everything(), &CancellationToken::new())
+        request.read_at_hand(
+            &self.workspace,
+            &everything(),
+            &SeenFiles::default(),
+            &CancellationToken::new(),
+        )
     }
 
     fn off_disk(&self, request: &Request) -> ToolOutput {
-        let read =
-            request.read_from_disk(&self.workspace, &everything(), &CancellationToken::new());
+        let read = request.read_from_disk(
+            &self.workspace,
+            &everything(),
+            &SeenFiles::default(),
+            &CancellationToken::new(),
+        );
         read.unwrap_or_else(|failure| failure)
     }
 

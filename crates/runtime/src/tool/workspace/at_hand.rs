@@ -7,19 +7,19 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Kind, Location, Workspace};
+use super::{Kind, Location, Stamp, Workspace};
 
 impl Workspace {
-    /// The place and the content of a small file of the workspace itself, if it is in the page cache.
-    pub(crate) fn at_hand(&self, given: &str, most: usize) -> Option<(Location, Vec<u8>)> {
+    /// The place, the content and the stamp of a small file of the workspace itself, if it is in the page cache.
+    pub(crate) fn at_hand(&self, given: &str, most: usize) -> Option<(Location, Vec<u8>, Stamp)> {
         // Only a directory can be meant.
         if given.ends_with('/') || given.ends_with("/.") {
             return None;
         }
         let relative = plain(Path::new(given), self.root())?;
-        let content = self.root.read_at_hand(&relative, most)?;
+        let (content, stamp) = self.root.read_at_hand(&relative, most)?;
         let root = std::sync::Arc::clone(&self.root);
-        Some((Location { root, relative, kind: Kind::File }, content))
+        Some((Location { root, relative, kind: Kind::File }, content, stamp))
     }
 
     /// Whether this system can tell what it has in memory.

@@ -5,6 +5,7 @@
 //! of the path is opened from the one before.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     io,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -17,7 +18,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::shown;
+use super::{Stamp, shown};
 
 /// For directories on the way: enough to go through, without the right to list them.
 #[cfg(target_os = "linux")]
@@ -79,11 +80,8 @@ impl Root {
 
     /// The content of a regular file up to a maximum size, if it can be read without waiting.
     #[cfg(target_os = "linux")]
-    pub(super) fn read_at_hand(&self, relative: &Path, most: usize) -> Option<Vec<u8>> {
-        use rustix::{
-            fs::{FileType, ResolveFlags},
-            io::ReadWriteFlags,
-        };
+    pub(super) fn read_at_hand(&self, relative: &Path, most: usize) -> Option<(Vec<u8>, Stamp)> {
+        use rustix::{fs::ResolveFlags, io::ReadWriteFlags};
         if !self.tells_at_hand.load(Ordering::Relaxed) {
             return None;
         }
@@ -100,11 +98,8 @@ impl Root {
         let file = rustix::fs::openat2(&self.handle, relative, flags, Mode::empty(), resolve)
             .map_err(given_up)
             .ok()?;
-        let stat = rustix::fs::fstat(&file).ok()?;
-        let size = usize::try_from(stat.st_size).ok().filter(|size| *size <= most)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return None;
-        }
+        let stamp = Stamp::of(&rustix::fs::fstat(&file).ok()?)?;
+        let size = usize::try_from(stamp.size).ok().filter(|size| *size <= most)?;
         // One byte more than there should be: a file that grows is none to be read in passing.
         let mut content = vec![0; size + 1];
         let mut into = [io::IoSliceMut::new(&mut content)];
@@ -112,12 +107,12 @@ impl Root {
             .map_err(given_up)
             .ok()?;
         content.truncate(size);
-        (read == size).then_some(content)
+        (read == size).then_some((content, stamp))
     }
 
     /// Only Linux can tell.
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn read_at_hand(&self, _relative: &Path, _most: usize) -> Option<Vec<u8>> {
+    pub(super) fn read_at_hand(&self, _relative: &Path, _most: usize) -> Option<(Vec<u8>, Stamp)> {
         None
     }
 
@@ -136,6 +131,36 @@ impl Root {
                 rustix::fs::statat(parent, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
             })
             .is_ok()
+    }
+
+    /// The directory that a path lies in, which must exist, and the path's last name.
+    pub(super) fn parent<'p>(&self, relative: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
+        let (Some(parent), Some(name)) = (relative.parent(), relative.file_name()) else {
+            return Err(Errno::ISDIR.into());
+        };
+        Ok((self.open_beneath(parent, PASSING | OFlags::DIRECTORY)?, name))
+    }
+
+    /// The same; directories that are missing on the way are made.
+    pub(super) fn parent_made<'p>(&self, relative: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
+        match self.parent(relative) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => return found,
+        }
+        let (Some(parent), Some(name)) = (relative.parent(), relative.file_name()) else {
+            return Err(Errno::ISDIR.into());
+        };
+        let flags = PASSING | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut at = self.open_beneath(Path::new(""), PASSING | OFlags::DIRECTORY)?;
+        for part in parent.components() {
+            let Component::Normal(part) = part else { return Err(Errno::XDEV.into()) };
+            match rustix::fs::mkdirat(&at, part, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            at = rustix::fs::openat(&at, part, flags, Mode::empty())?;
+        }
+        Ok((at, name))
     }
 
     fn open_beneath(&self, relative: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {

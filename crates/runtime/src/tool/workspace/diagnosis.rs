@@ -3,11 +3,12 @@
 //! Nothing is told about what lies outside the roots, not even whether it exists.
 
 use std::{
+    ffi::OsString,
     fs, io,
     os::unix::fs::FileTypeExt as _,
     path::{Path, PathBuf},
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -15,7 +16,7 @@ use std::{
 use attache_kernel::id::nearest;
 use rustix::io::Errno;
 
-use super::{Directory, Next, PathError, Seen, Workspace, shown};
+use super::{Directory, Next, PathError, Seen, Workspace, beneath::Root, shown};
 
 /// How many links to nothing are followed before giving up.
 const MAX_LINKS: usize = 40;
@@ -33,6 +34,24 @@ pub(super) struct Diagnosis<'a> {
     pub(super) given: &'a str,
 }
 
+/// What became of a path that could not be made canonical.
+pub(super) enum Traced {
+    /// What was meant, made canonical.
+    Found(PathBuf),
+    /// Nothing is there, and no link is in the way.
+    Missing(Missing),
+}
+
+/// A path that stops existing beneath a root.
+pub(super) struct Missing {
+    pub(super) root: Arc<Root>,
+    /// The part that exists, below the root.
+    pub(super) relative: PathBuf,
+    end: End,
+    /// The names beside the part that is missing.
+    names: Vec<OsString>,
+}
+
 /// Where a path stops existing.
 struct End {
     /// The longest part of it that exists, canonical.
@@ -46,10 +65,18 @@ struct End {
 impl Diagnosis<'_> {
     /// The canonical path if it can be guessed safely; else what is wrong.
     pub(super) fn recover(&self, wanted: &Path, error: &io::Error) -> Result<PathBuf, PathError> {
+        match self.trace(wanted, error, MAX_LINKS)? {
+            Traced::Found(real) => Ok(real),
+            Traced::Missing(missing) => Err(self.not_found(wanted, &missing)),
+        }
+    }
+
+    /// Where the path stops existing, if nothing but that is wrong with it.
+    pub(super) fn find_gap(&self, wanted: &Path, error: &io::Error) -> Result<Traced, PathError> {
         self.trace(wanted, error, MAX_LINKS)
     }
 
-    fn trace(&self, wanted: &Path, error: &io::Error, links: usize) -> Result<PathBuf, PathError> {
+    fn trace(&self, wanted: &Path, error: &io::Error, links: usize) -> Result<Traced, PathError> {
         let Some(end) = End::of(wanted) else {
             return Err(self.outside());
         };
@@ -82,13 +109,20 @@ impl Diagnosis<'_> {
         let mut same = names.iter().filter(|name| shown(Path::new(name)) == missing);
         if let (Some(name), None) = (same.next(), same.next()) {
             let meant = end.completed(end.real.join(name));
-            return fs::canonicalize(&meant).or_else(|error| match links.checked_sub(1) {
-                Some(links) => self.trace(&meant, &error, links),
-                None => Err(self.system(&error)),
-            });
+            return match (fs::canonicalize(&meant), links.checked_sub(1)) {
+                (Ok(real), _) => Ok(Traced::Found(real)),
+                (Err(error), Some(links)) => self.trace(&meant, &error, links),
+                (Err(error), None) => Err(self.system(&error)),
+            };
         }
+        Ok(Traced::Missing(Missing { root, relative, end, names }))
+    }
+
+    /// That nothing is there, with the paths that may have been meant.
+    fn not_found(&self, wanted: &Path, missing: &Missing) -> PathError {
+        let Missing { root, relative, end, names } = missing;
         let names: Vec<String> = names.iter().map(|name| shown(Path::new(name))).collect();
-        let sibling = nearest(&missing, names.iter().map(String::as_str)).map(|name| {
+        let sibling = nearest(&shown(&end.missing), names.iter().map(String::as_str)).map(|name| {
             let sibling = relative.join(name);
             let whole = end.completed(sibling.clone());
             root.show(if root.holds(&whole) { &whole } else { &sibling })
@@ -99,7 +133,7 @@ impl Diagnosis<'_> {
                 near.push(elsewhere);
             }
         }
-        Err(PathError::NotFound { given: self.given(), near })
+        PathError::NotFound { given: self.given(), near }
     }
 
     /// Whether the end of a chain of links lies outside; then nothing else is said about it.
@@ -141,7 +175,7 @@ impl Diagnosis<'_> {
         found.iter().take(MAX_NEAR).map(|path| self.workspace.root.show(path)).collect()
     }
 
-    fn given(&self) -> String {
+    pub(super) fn given(&self) -> String {
         shown(Path::new(self.given))
     }
 
@@ -164,6 +198,13 @@ impl Diagnosis<'_> {
 
     pub(super) fn system(&self, error: &io::Error) -> PathError {
         PathError::System { given: self.given(), reason: reason(error) }
+    }
+}
+
+impl Missing {
+    /// The part that is missing.
+    pub(super) fn rest(&self) -> PathBuf {
+        self.end.completed(self.end.missing.clone())
     }
 }
 

@@ -62,6 +62,12 @@ pub enum PathError {
         /// Where the link points.
         target: String,
     },
+    /// It lies in a root that may only be read.
+    #[error("{given} may be read but not written; write inside the workspace")]
+    NotWritable {
+        /// The path as given.
+        given: String,
+    },
     /// It changed between check and open.
     #[error("{given} changed while it was being opened; try again")]
     Changed {

@@ -1,0 +1,200 @@
+//! File edits: what a call is going to do to files, planned first and then done.
+//!
+//! A plan reads files and writes none, so it also shows beforehand what a call would do. Invariants: only
+//! files that were foreseen are changed, and only if they are still as they were planned on; a file
+//! that the agent may not read or write is neither changed nor shown; what has been done when an edit
+//! fails stays and is told.
+
+mod plan;
+mod report;
+
+use std::{future::ready, sync::Arc};
+
+use attache_kernel::rights::tool_name::BuiltinTool;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use self::plan::FileEdit;
+pub(super) use self::plan::Plan;
+use super::{
+    Foresight, ForesightFuture, ToolContext, ToolFuture, ToolOutput,
+    arguments::ArgumentError,
+    file_guard::Readable,
+    off_thread::{foreseen, off_thread},
+    seen_files::{Knowledge, SeenFiles},
+    text_file::TextFile,
+    wording::{count, size},
+};
+use crate::tool::workspace::{Destination, Occupant, Workspace, WriteError};
+
+/// The longest content that is written.
+const MAX_CONTENT: usize = 10 << 20;
+
+/// The arguments of a call that changes files.
+pub(super) trait Edits: Sized + Send + 'static {
+    /// The tool.
+    const TOOL: BuiltinTool;
+
+    /// Reads the arguments.
+    fn read(arguments: Value) -> Result<Self, ArgumentError>;
+
+    /// Says what the call is going to do.
+    fn plan(self, desk: &Desk, stop: &CancellationToken) -> Result<Plan, ToolOutput>;
+}
+
+/// Finds out what a call would change.
+pub(super) fn foresee<'a, E: Edits>(
+    arguments: &'a Value,
+    context: &'a ToolContext,
+) -> ForesightFuture<'a> {
+    Box::pin(async move {
+        let Ok(edits) = E::read(arguments.clone()) else { return Foresight::default() };
+        let desk = Desk::new(E::TOOL, context);
+        foreseen(&context.cancel, move |stop| match edits.plan(&desk, stop) {
+            Ok(plan) => plan.foresight(),
+            Err(failure) => report::doomed(&failure.text),
+        })
+        .await
+    })
+}
+
+/// Makes a call.
+pub(super) fn call<E: Edits>(arguments: Value, context: &ToolContext) -> ToolFuture<'_> {
+    let edits = match E::read(arguments) {
+        Ok(edits) => edits,
+        Err(error) => return Box::pin(ready(error.into())),
+    };
+    let desk = Desk::new(E::TOOL, context);
+    let foresight = Arc::clone(&context.foresight);
+    Box::pin(off_thread(&context.cancel, move |stop| {
+        let plan = edits.plan(&desk, stop)?;
+        plan.check_foreseen(&foresight)?;
+        Ok(desk.carry_out(plan, stop))
+    }))
+}
+
+/// What plans are made with and carried out from.
+pub(super) struct Desk {
+    workspace: Arc<Workspace>,
+    /// What the tool may have, and what the agent may read.
+    guards: [Readable; 2],
+    seen: SeenFiles,
+}
+
+impl Desk {
+    fn new(tool: BuiltinTool, context: &ToolContext) -> Self {
+        Self {
+            workspace: context.workspace.clone(),
+            guards: [context.files.of(tool), context.files.of(BuiltinTool::ReadFile)],
+            seen: context.seen.clone(),
+        }
+    }
+
+    /// Finds where a file goes, if the agent may have it there.
+    pub(super) fn find(&self, given: &str) -> Result<Destination, ToolOutput> {
+        let destination = self.workspace.destination(given)?;
+        for guard in &self.guards {
+            guard.check(destination.place())?;
+        }
+        Ok(destination)
+    }
+
+    /// The file at a destination; `None` if nothing is there.
+    pub(super) fn read(
+        destination: &Destination,
+        stop: &CancellationToken,
+    ) -> Result<Option<TextFile>, ToolOutput> {
+        match destination.occupant() {
+            Occupant::Nothing => Ok(None),
+            Occupant::File => TextFile::read(destination.place(), stop).map(Some),
+        }
+    }
+
+    /// That there is no such file, with the paths that may have been meant.
+    pub(super) fn missing(&self, given: &str) -> ToolOutput {
+        let [guard, _] = &self.guards;
+        match guard.resolve(&self.workspace, given) {
+            Err(error) => error.into(),
+            Ok(_) => ToolOutput::error(format!("{given} changed meanwhile; try again")),
+        }
+    }
+
+    /// What the agent knows of a file.
+    pub(super) fn knowledge(&self, destination: &Destination, now: &TextFile) -> Knowledge {
+        self.seen.knowledge(destination.place(), now)
+    }
+
+    /// Refuses a file that is another than the one the agent saw.
+    pub(super) fn check_current(
+        &self,
+        destination: &Destination,
+        now: &TextFile,
+    ) -> Result<(), ToolOutput> {
+        match self.knowledge(destination, now) {
+            Knowledge::None | Knowledge::Current => Ok(()),
+            Knowledge::Stale(lines) => Err(stale(destination, now, lines)),
+        }
+    }
+
+    /// Does what was planned. What was done before a failure stays.
+    fn carry_out(&self, plan: Plan, stop: &CancellationToken) -> ToolOutput {
+        let Plan { edits, mut failure } = plan;
+        let mut done = Vec::new();
+        for edit in edits {
+            match self.carry_out_one(&edit, stop) {
+                Ok(()) => done.push(edit),
+                Err(error) => {
+                    failure = Some(error.to_string());
+                    break;
+                }
+            }
+        }
+        match failure {
+            None => ToolOutput::text(report::done(&done)),
+            Some(failure) => ToolOutput::error(report::failed(&failure, &done)),
+        }
+    }
+
+    fn carry_out_one(&self, edit: &FileEdit, stop: &CancellationToken) -> Result<(), WriteError> {
+        let destination = &edit.destination;
+        let before = edit.before.as_ref().and_then(|before| before.stamp);
+        if stop.is_cancelled() {
+            return Err(WriteError::Cancelled { path: destination.to_string() });
+        }
+        let Some(after) = &edit.after else {
+            if let Some(before) = before {
+                destination.remove(before)?;
+            }
+            self.seen.forget(destination.place());
+            return Ok(());
+        };
+        let like = edit.moved_from.as_ref().and_then(|moved| moved.file.stamp).or(before);
+        let prepared = destination.prepare(after.as_bytes(), before, like, stop)?;
+        if stop.is_cancelled() {
+            return Err(WriteError::Cancelled { path: destination.to_string() });
+        }
+        let stamp = prepared.commit()?;
+        self.seen.saw(destination.place(), stamp, Some(after.as_bytes()));
+        Ok(())
+    }
+}
+
+/// Refuses a content that is too long to be written.
+pub(super) fn check_length(content: &str) -> Result<(), ToolOutput> {
+    if content.len() > MAX_CONTENT {
+        let most = size(MAX_CONTENT as u64);
+        return Err(ToolOutput::error(format!("the content is too long; the maximum is {most}")));
+    }
+    Ok(())
+}
+
+fn stale(destination: &Destination, now: &TextFile, lines: Option<usize>) -> ToolOutput {
+    let then = lines.map(|then| {
+        let now = now.text.lines().count();
+        format!(" ({} then, {now} now)", count(then, "line"))
+    });
+    ToolOutput::error(format!(
+        "{destination} changed since you read it{}; read it again before you change it",
+        then.unwrap_or_default()
+    ))
+}
