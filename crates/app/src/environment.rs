@@ -35,6 +35,11 @@ impl Environment {
         self.variables.get(name).map(String::as_str)
     }
 
+    /// All variables, in order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The values that must never be written down: those of variables whose names say so.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let secret = |name: &str| {

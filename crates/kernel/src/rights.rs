@@ -8,6 +8,7 @@ pub mod command;
 pub mod rule;
 
 pub mod confinement;
+pub mod environment;
 pub mod filter;
 pub mod permission;
 pub mod protected;

@@ -27,6 +27,7 @@ pub mod model;
 
 pub mod approvals;
 pub mod changes;
+pub mod process;
 pub mod sandbox;
 pub mod tool;
 

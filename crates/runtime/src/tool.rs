@@ -7,8 +7,10 @@ mod apply_patch;
 mod arguments;
 pub mod artifacts;
 pub mod catalogue;
+mod command_call;
 mod content;
 mod edit_file;
+mod exec_command;
 mod file_edits;
 mod file_filter;
 mod file_guard;
@@ -20,11 +22,13 @@ mod off_thread;
 pub mod output;
 mod read_file;
 mod seen_files;
+mod shell;
 mod text_file;
 mod view_image;
 pub(crate) mod wording;
 pub mod workspace;
 mod write_file;
+mod write_stdin;
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
@@ -37,6 +41,8 @@ use tokio_util::sync::CancellationToken;
 pub use self::{file_guard::FileGuard, seen_files::SeenFiles};
 use self::{findings::Findings, output::OutputSink};
 use crate::{
+    executor::Patience,
+    process::Processes,
     tasks::Delegate,
     tool::{
         artifacts::Artifacts,
@@ -84,11 +90,11 @@ pub trait Tool: fmt::Debug + Send + Sync {
     /// What the model is told about it, paid for on every turn, and what a call does to the world.
     fn spec(&self) -> &ToolSpec;
 
-    /// How long a call with these arguments may take; `None` uses the default. Time spent asking for
-    /// approval does not count.
-    fn time_limit(&self, arguments: &Value) -> Option<Duration> {
+    /// How long a call with these arguments may take, where `usual` is what others may. Time spent
+    /// asking for approval does not count.
+    fn time_limit(&self, arguments: &Value, usual: Duration) -> Duration {
         let _ = arguments;
-        None
+        usual
     }
 
     /// Why somebody must approve a call with these arguments before it begins; `None` if nobody must.
@@ -138,6 +144,10 @@ pub struct ToolContext {
     pub foresight: Arc<Foresight>,
     /// Shows what the call puts out while it goes on.
     pub output: OutputSink,
+    /// How long a call may take unless it says otherwise.
+    pub usual_time_limit: Duration,
+    /// The processes of the run.
+    pub processes: Arc<Processes>,
     /// Starts agents below the run; `None` where there are none to start.
     pub delegate: Option<Delegate>,
 }
@@ -149,10 +159,14 @@ impl ToolContext {
         artifacts: impl Into<Arc<Artifacts>>,
         files: FileGuard,
     ) -> Self {
+        let (workspace, artifacts) = (workspace.into(), artifacts.into());
+        let root = workspace.root().to_owned();
         Self {
-            workspace: workspace.into(),
+            processes: Arc::new(Processes::new(Arc::default(), root, Arc::clone(&artifacts))),
+            usual_time_limit: Patience::default().tool,
+            workspace,
             cancel: CancellationToken::new(),
-            artifacts: artifacts.into(),
+            artifacts,
             files,
             seen: SeenFiles::default(),
             answer_form: AnswerForm::default(),

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -21,8 +22,10 @@ use attache_runtime::{
         appraise,
     },
     model::{Model, credentials::Credentials, provider::ProviderDescription},
+    process::{CommandEnvironment, CommandSandbox, CommandSetup},
     runtime::Runtime,
-    store::FileStore,
+    sandbox::{Helper, Mode, Policy, ResourceLimits, Sandbox},
+    store::{FileStore, Secrets, Store as _},
     tasks::{Runs, TreeLimits},
 };
 
@@ -122,9 +125,32 @@ impl Setup {
             stall: seconds(settings.stall_seconds),
             tool: seconds(settings.tool_timeout_seconds),
         };
-        let runs = Runs::new(Arc::new(store), patience);
+        let commands = self.commands(store.secrets());
+        let runs = Runs::new(Arc::new(store), patience).with_commands(commands);
         let runs = runs.with_slots(settings.subagents.max_concurrent);
         Ok(Runtime::new(Arc::new(host), runs))
+    }
+
+    /// How commands are run.
+    fn commands(&self, secrets: &Secrets) -> CommandSetup {
+        let temporary = self.environment.get("TMPDIR").filter(|path| path.starts_with('/'));
+        let temporary_root = PathBuf::from(temporary.unwrap_or("/tmp"));
+        let policy = Policy {
+            mode: Mode::WorkspaceWrite,
+            workspace: self.working_directory.clone(),
+            temp_dir: temporary_root.clone(),
+            writable_roots: Vec::new(),
+            network: false,
+            writable_git: false,
+            deny_read: Vec::new(),
+            limits: ResourceLimits::default(),
+        };
+        let sandbox = Arc::new(Sandbox::new(Helper::this_program()));
+        CommandSetup {
+            environment: CommandEnvironment::cleaned(self.environment.all(), secrets),
+            temporary_root,
+            sandbox: Some(CommandSandbox { sandbox, policy }),
+        }
     }
 
     /// How models are reached.

@@ -63,7 +63,12 @@ impl Driver {
         } else {
             AnswerForm::Text
         };
-        let context = ToolContext { cancel: stop, answer_form, ..self.context.clone() };
+        let context = ToolContext {
+            cancel: stop,
+            answer_form,
+            usual_time_limit: self.patience.tool,
+            ..self.context.clone()
+        };
         let mut pieces = Pieces::new();
         let own_context = |call: &PendingCall| ToolContext {
             foresight: Arc::new(self.run.foresight(&call.id).cloned().unwrap_or_default()),
@@ -110,14 +115,13 @@ impl Driver {
         context: ToolContext,
     ) -> impl Future<Output = (ToolCallId, ToolAnswer)> + Send + use<> {
         let tool = self.tools.get(&call.tool).cloned();
-        let patience = self.patience.tool;
         let span = tracing::debug_span!("call", tool = %call.tool);
         let answer = async move {
             let name = call.tool.to_string();
             let output = match tool {
                 None => ToolOutput::error(format!("{name} is not available here")),
                 Some(tool) => {
-                    let limit = tool.time_limit(&call.arguments).unwrap_or(patience);
+                    let limit = tool.time_limit(&call.arguments, context.usual_time_limit);
                     let answer = tool.call(call.arguments, &context);
                     tokio::time::timeout(limit, answer)
                         .await

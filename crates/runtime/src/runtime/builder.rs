@@ -21,6 +21,7 @@ use crate::{
         http::{HttpClient, Proxies},
         provider::ProviderDescription,
     },
+    process::CommandSetup,
     store::{FileStore, Options, Store},
     tasks::{Runs, TreeLimits},
     tool::{Tool, catalogue::builtin_tools},
@@ -42,6 +43,7 @@ pub struct RuntimeBuilder {
     max_concurrent: u32,
     max_depth: u32,
     tree: TreeLimits,
+    commands: CommandSetup,
 }
 
 /// Why a runtime cannot be built.
@@ -70,6 +72,7 @@ impl RuntimeBuilder {
             max_concurrent: 16,
             max_depth: 1,
             tree: TreeLimits::default(),
+            commands: CommandSetup::default(),
         }
     }
 
@@ -151,6 +154,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets how commands are run. If it is not set they have a bare environment and no sandbox.
+    #[must_use]
+    pub fn commands(mut self, commands: CommandSetup) -> Self {
+        self.commands = commands;
+        self
+    }
+
     /// The runtime.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let home = self.working_directory.join(".attache");
@@ -199,7 +209,7 @@ impl RuntimeBuilder {
             },
             tree: self.tree,
         };
-        let runs = Runs::with_tools(store, self.patience, self.tools);
+        let runs = Runs::with_tools(store, self.patience, self.tools).with_commands(self.commands);
         Ok(Runtime::new(Arc::new(host), runs.with_slots(self.max_concurrent)))
     }
 }

@@ -41,6 +41,7 @@ use crate::{
     executor::{Broken, Execution, Patience, drive},
     host::Host,
     model::Model,
+    process::{CommandSetup, Processes},
     store::{ResumeClaim, Secrets, Store, StoreError},
     tasks::{Delegate, Links, LiveRun, RunHandle, Slots, TreeBudget, TreeLimits, letterbox},
     tool::{
@@ -62,6 +63,7 @@ struct Shared {
     tools: Arc<BTreeMap<ToolName, Arc<dyn Tool>>>,
     store: Arc<dyn Store>,
     patience: Patience,
+    commands: Arc<CommandSetup>,
     slots: Slots,
     runs: Mutex<BTreeMap<RunId, Owned>>,
 }
@@ -187,6 +189,7 @@ impl Runs {
                 tools,
                 store,
                 patience,
+                commands: Arc::default(),
                 slots: Slots::new(u32::MAX),
                 runs: Mutex::default(),
             }),
@@ -198,6 +201,15 @@ impl Runs {
     pub fn with_slots(mut self, max_concurrent: u32) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.slots = Slots::new(max_concurrent);
+        }
+        self
+    }
+
+    /// The same with commands that run like this. Only before the first run.
+    #[must_use]
+    pub fn with_commands(mut self, commands: CommandSetup) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.commands = Arc::new(commands);
         }
         self
     }
@@ -377,6 +389,9 @@ impl Shared {
         let handle = RunHandle::new(Arc::clone(&live), receiver);
         let runs = Runs { shared: Arc::clone(self) }.downgrade();
         let delegate = host.map(|host| Delegate { host, runs, parent: handle.clone() });
+        let artifacts = Arc::new(Artifacts::new(artifacts).masking(secrets.clone()));
+        let root = workspace.root().to_owned();
+        let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
         let execution = Execution {
             run,
             opening,
@@ -387,11 +402,8 @@ impl Shared {
             context: ToolContext {
                 cancel,
                 delegate,
-                ..ToolContext::new(
-                    workspace,
-                    Artifacts::new(artifacts).masking(secrets.clone()),
-                    FileGuard::new(Arc::new(start.rights)),
-                )
+                processes: Arc::new(processes),
+                ..ToolContext::new(workspace, artifacts, FileGuard::new(Arc::new(start.rights)))
             },
             journal,
             events: live.events.clone(),

@@ -41,6 +41,11 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("patch", &["input"]),
     ("fixed_strings", &["-F", "literal"]),
     ("head_limit", &["max_results"]),
+    // The rules of the rights look at every one of these: `kernel/rights/rule/call.rs`.
+    ("command", &["cmd"]),
+    ("chars", &["input", "text", "data"]),
+    ("workdir", &["working_directory", "cwd", "directory", "dir_path"]),
+    ("timeout_ms", &["timeout"]),
 ];
 
 /// Why arguments were refused; the text is for the model.
@@ -154,6 +159,11 @@ impl Arguments {
         })
     }
 
+    /// A value of any type, if given.
+    pub(super) fn value(&mut self, name: &'static str) -> Option<Value> {
+        self.take(name)
+    }
+
     /// A parameter that other hosts have and that changes nothing here.
     pub(super) fn disregard(&mut self, name: &str) {
         self.given.shift_remove(name);
@@ -191,7 +201,7 @@ impl Arguments {
 /// The greatest number taken; far beyond any line or depth, and exact as a float.
 const MAX_NUMBER: f64 = 4_294_967_295.0;
 
-fn mistyped(name: &'static str, expected: &str, found: &Value) -> ArgumentError {
+pub(super) fn mistyped(name: &'static str, expected: &str, found: &Value) -> ArgumentError {
     let found = match found {
         Value::Array(_) | Value::Object(_) => type_of(found).to_owned(),
         scalar => scalar.to_string().chars().take(80).collect(),

@@ -2,13 +2,18 @@
 //!
 //! Invariant: nothing is cut in silence. A cut says how much is missing and where the whole text is.
 
+mod stream;
+
 use std::{
-    fs::{DirBuilder, OpenOptions},
+    borrow::Cow,
+    fs::{DirBuilder, File, OpenOptions},
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
+
+pub(crate) use self::stream::ArtifactFile;
 
 use crate::{
     store::Secrets,
@@ -77,20 +82,29 @@ impl Artifacts {
             self.kept.fetch_sub(bytes, Ordering::Relaxed);
             return Err(io::Error::other("this run has kept too much already"));
         }
+        let (path, mut file) = self.create(stem)?;
+        file.write_all(text.as_bytes())?;
+        Ok(path)
+    }
+
+    /// A new file for a text, which only its owner may read.
+    fn create(&self, stem: &str) -> io::Result<(PathBuf, File)> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let path = self.directory.join(format!("{stem}-{number}.txt"));
             // Another process may number in the same directory.
             match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
-                Ok(mut file) => {
-                    file.write_all(text.as_bytes())?;
-                    return Ok(path);
-                }
+                Ok(file) => return Ok((path, file)),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// A text without the secrets that appear in no artifact.
+    pub(crate) fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.secrets.mask(text)
     }
 
     /// Keeps a text, and says it in the words that a cut ends with.
@@ -116,8 +130,8 @@ impl Bound {
         if text.len() <= self.bytes && lines <= self.lines {
             return ToolOutput::text(text);
         }
-        let head = self.half(text.lines(), first_bytes);
-        let tail = self.half(text.lines().rev(), last_bytes);
+        let head = self.head(&text);
+        let tail = self.tail(&text);
         let shown_lines = head.len() + tail.len();
         let shown_bytes: usize = head.iter().chain(&tail).map(|line| line.len() + 1).sum();
         let (where_kept, artifact) = artifacts.keep_and_tell(stem, &text);
@@ -128,11 +142,23 @@ impl Bound {
             count(text.len().saturating_sub(shown_bytes), "byte"),
         );
         parts.push(&cut);
-        parts.extend(tail.iter().rev());
+        parts.extend(tail);
         ToolOutput {
             artifacts: artifact.into_iter().collect(),
             ..ToolOutput::text(parts.join("\n"))
         }
+    }
+
+    /// The first lines of a text, as far as half the bound goes.
+    pub(crate) fn head(self, text: &str) -> Vec<&str> {
+        self.half(text.lines(), first_bytes)
+    }
+
+    /// The last lines of a text, as far as half the bound goes.
+    pub(crate) fn tail(self, text: &str) -> Vec<&str> {
+        let mut lines = self.half(text.lines().rev(), last_bytes);
+        lines.reverse();
+        lines
     }
 
     /// As many lines as half the bound holds; of a line longer than that, a part.

@@ -7,9 +7,9 @@ use std::{sync::Arc, thread::available_parallelism};
 use tokio::sync::Semaphore;
 
 use super::{
-    Tool, apply_patch::ApplyPatch, edit_file::EditFile, glob_files::GlobFiles,
-    grep_files::GrepFiles, list_dir::ListDir, read_file::ReadFile, view_image::ViewImage,
-    write_file::WriteFile,
+    Tool, apply_patch::ApplyPatch, edit_file::EditFile, exec_command::ExecCommand,
+    glob_files::GlobFiles, grep_files::GrepFiles, list_dir::ListDir, read_file::ReadFile,
+    shell::Shell, view_image::ViewImage, write_file::WriteFile, write_stdin::WriteStdin,
 };
 
 /// Every built-in tool. Make them once and share them: the searches among them take turns, so that a
@@ -25,6 +25,9 @@ pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(WriteFile::new()),
         Arc::new(EditFile::new()),
         Arc::new(ApplyPatch::new()),
+        Arc::new(Shell::new()),
+        Arc::new(ExecCommand::new()),
+        Arc::new(WriteStdin::new()),
     ]
 }
 

@@ -95,8 +95,8 @@ impl Tool for Doing {
         &self.spec
     }
 
-    fn time_limit(&self, _arguments: &Value) -> Option<Duration> {
-        self.time_limit
+    fn time_limit(&self, _arguments: &Value, usual: Duration) -> Duration {
+        self.time_limit.unwrap_or(usual)
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {

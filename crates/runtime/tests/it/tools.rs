@@ -5,6 +5,7 @@ mod arguments;
 mod bounded;
 mod catalogue;
 mod edit_file;
+mod exec_command;
 mod foresight;
 mod glob_files;
 mod grep_files;
@@ -12,6 +13,7 @@ mod hostile;
 mod list_dir;
 mod read_file;
 mod rights;
+mod shell;
 mod swaps;
 mod view_image;
 mod workspace;
@@ -110,7 +112,7 @@ impl Fixture {
 
     /// Calls a tool as a run does: what the call would change is found out first.
     fn call(&self, tool: &str, arguments: Value) -> ToolOutput {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let tool = self.tool(tool);
         let foresight = tool.foresee(&arguments, &self.context);
         let foresight = foresight.map(|foresight| runtime.block_on(foresight)).unwrap_or_default();
@@ -118,9 +120,14 @@ impl Fixture {
     }
 
     fn call_after(&self, tool: &dyn Tool, arguments: Value, foresight: Foresight) -> ToolOutput {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let context = ToolContext { foresight: Arc::new(foresight), ..self.context.clone() };
         runtime.block_on(tool.call(arguments, &context))
+    }
+
+    /// A call in a runtime that goes on afterwards, with what it started.
+    async fn answer(&self, tool: &str, arguments: Value) -> ToolOutput {
+        self.tool(tool).call(arguments, &self.context).await
     }
 
     /// The text of a call that succeeds.

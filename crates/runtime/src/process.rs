@@ -1,0 +1,115 @@
+//! Processes started for agents: started, watched, and ended with everything they started.
+//!
+//! Invariant: a process belongs to the call or the session that started it, and both to their run.
+//! Dropping the owner kills the whole group at once and reaps it; nothing is left behind.
+
+mod channel;
+mod environment;
+mod exit;
+mod launch;
+mod leader;
+mod output;
+mod running;
+mod sessions;
+mod supervisor;
+mod terminal;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tempfile::TempDir;
+
+use self::sessions::Sessions;
+pub use self::{environment::CommandEnvironment, exit::Exit};
+pub(crate) use self::{
+    launch::{CommandLine, Input, Launch, LaunchError, Reach},
+    output::Collected,
+    running::{Ending, Process},
+    sessions::{SessionError, SessionId},
+};
+use crate::{
+    sandbox::{Policy, Sandbox},
+    tool::artifacts::Artifacts,
+};
+
+/// How commands are run here.
+#[derive(Debug, Clone)]
+pub struct CommandSetup {
+    /// What they see of the user's environment.
+    pub environment: CommandEnvironment,
+    /// Where the directories for temporary files are made, one a run.
+    pub temporary_root: PathBuf,
+    /// What confines them; `None` runs them bare.
+    pub sandbox: Option<CommandSandbox>,
+}
+
+/// What confines commands.
+#[derive(Debug, Clone)]
+pub struct CommandSandbox {
+    /// Starts them.
+    pub sandbox: Arc<Sandbox>,
+    /// What they may do. Each run puts in its own workspace and temporary directory.
+    pub policy: Policy,
+}
+
+impl Default for CommandSetup {
+    fn default() -> Self {
+        Self {
+            environment: CommandEnvironment::default(),
+            temporary_root: "/tmp".into(),
+            sandbox: None,
+        }
+    }
+}
+
+/// The processes of a run.
+#[derive(Debug)]
+pub struct Processes {
+    setup: Arc<CommandSetup>,
+    workspace: PathBuf,
+    artifacts: Arc<Artifacts>,
+    /// Made for the first command, removed with the run.
+    temporary: Mutex<Option<TempDir>>,
+    /// Processes that outlive the call that started them.
+    sessions: Mutex<Sessions>,
+}
+
+impl Processes {
+    /// A run without processes yet, which works in that directory and keeps long output there.
+    pub fn new(setup: Arc<CommandSetup>, workspace: PathBuf, artifacts: Arc<Artifacts>) -> Self {
+        Self {
+            setup,
+            workspace,
+            artifacts,
+            temporary: Mutex::default(),
+            sessions: Mutex::default(),
+        }
+    }
+
+    /// The run's directory for temporary files. This writes to disk: call it where blocking is allowed.
+    fn temporary_directory(&self) -> Result<PathBuf, LaunchError> {
+        let mut temporary = self.temporary.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = &*temporary {
+            return Ok(directory.path().to_owned());
+        }
+        let root = &self.setup.temporary_root;
+        let made = tempfile::Builder::new().prefix("attache-").tempdir_in(root);
+        let directory =
+            made.map_err(|source| LaunchError::Temporary { directory: root.clone(), source })?;
+        let path = directory.path().to_owned();
+        *temporary = Some(directory);
+        Ok(path)
+    }
+}
+
+/// Removing a directory may take long, so it is not done on a thread that drives runs.
+impl Drop for Processes {
+    fn drop(&mut self) {
+        let temporary = self.temporary.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(directory), Ok(runtime)) = (temporary, tokio::runtime::Handle::try_current()) {
+            drop(runtime.spawn_blocking(move || drop(directory)));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The process that was started itself, and the group it leads.
+//!
+//! Invariant: it is killed with its group and reaped, whatever happens to its owner. Its number is not
+//! given back to the system before the group was killed, so no other group is ever hit.
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    process::Child,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
+};
+use tokio::io::{Interest, unix::AsyncFd};
+
+use super::{channel::registered, exit::Exit};
+
+/// A process and its group.
+#[derive(Debug)]
+pub(super) struct Leader {
+    pid: Pid,
+    /// Becomes readable when the process ends; none where the kernel offers no such thing.
+    ended: Option<AsyncFd<OwnedFd>>,
+    /// None once it was reaped.
+    child: Mutex<Option<Child>>,
+}
+
+impl Leader {
+    /// Takes a process over that leads a group of its own.
+    pub(super) fn new(mut child: Child) -> io::Result<Self> {
+        let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let Some(pid) = number else {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::Error::other("the process has no number"));
+        };
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
+        let ended = pidfd.and_then(|fd| registered(fd, Interest::READABLE).ok());
+        Ok(Self { pid, ended, child: Mutex::new(Some(child)) })
+    }
+
+    fn child(&self) -> MutexGuard<'_, Option<Child>> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the process has ended. It is not reaped by that.
+    pub(super) async fn ended(&self) {
+        if let Some(ended) = &self.ended
+            && ended.readable().await.is_ok()
+        {
+            return;
+        }
+        let pid = self.pid;
+        let wait = tokio::task::spawn_blocking(move || {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            waitid(WaitId::Pid(pid), options).is_ok()
+        });
+        // An error means that nobody is left to wait for.
+        wait.await.unwrap_or_default();
+    }
+
+    /// Kills the process and its group. Does nothing once it was reaped.
+    pub(super) fn kill(&self) {
+        let child = self.child();
+        if child.is_some() {
+            // Only a group without members is an error.
+            kill_process_group(self.pid, Signal::KILL).unwrap_or_default();
+        }
+    }
+
+    /// Kills what is left of its group and reaps it. Waits for its end: call it when it has ended.
+    pub(super) fn reap(&self) -> io::Result<Exit> {
+        self.kill();
+        match self.child().take() {
+            Some(mut child) => child.wait().map(Exit::from),
+            None => Err(io::Error::other("the process was reaped already")),
+        }
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        self.kill();
+        let Some(mut child) = self.child().take() else { return };
+        if matches!(child.try_wait(), Ok(None)) {
+            // It ends within a moment; a thread that drives runs does not wait for it.
+            let mut reap = move || child.wait().map(drop).unwrap_or_default();
+            match tokio::runtime::Handle::try_current() {
+                Ok(runtime) => drop(runtime.spawn_blocking(reap)),
+                Err(_) => reap(),
+            }
+        }
+    }
+}

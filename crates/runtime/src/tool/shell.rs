@@ -1,0 +1,147 @@
+//! `shell`: runs a command to its end and shows what it wrote.
+//!
+//! A command that does not end in time is stopped, and what it wrote until then is shown. A code other
+//! than 0, a signal and the time limit make the answer an error.
+
+pub(super) mod report;
+
+use std::time::Duration;
+
+use attache_kernel::rights::tool_name::BuiltinTool;
+use serde_json::{Value, json};
+
+use self::report::{Ended, report};
+use super::{
+    Concurrency, Foresight, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture,
+    ToolOutput, ToolSpec,
+    arguments::{ArgumentError, Arguments},
+    artifacts::Bound,
+    command_call::CommandCall,
+};
+use crate::process::{Input, Launch};
+
+/// The longest time limit that a call can ask for.
+const LONGEST: Duration = Duration::from_mins(10);
+/// How much longer the executor waits, so that a command that is stopped can still be told about.
+const TO_STOP: Duration = Duration::from_secs(5);
+
+/// Runs commands.
+#[derive(Debug)]
+pub(super) struct Shell {
+    spec: ToolSpec,
+}
+
+impl Shell {
+    pub(super) fn new() -> Self {
+        Self {
+            spec: ToolSpec {
+                name: BuiltinTool::Shell.into(),
+                description: include_str!("shell.md").trim_ascii().to_owned(),
+                concurrency: Concurrency::Exclusive,
+                repetition: Repeatability::Once,
+                parameters: json!({
+                    "type": "object",
+                    "properties": {
+                        "command": {"type": "string"},
+                        "workdir": {"type": "string"},
+                        "timeout_ms": {"type": "integer"},
+                        "with_escalated_permissions": {"type": "boolean"},
+                        "justification": {"type": "string"},
+                    },
+                    "required": ["command"],
+                }),
+            },
+        }
+    }
+}
+
+impl Tool for Shell {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn time_limit(&self, arguments: &Value, usual: Duration) -> Duration {
+        let asked = Asked::read(arguments.clone()).map(|asked| asked.time_limit(usual));
+        asked.unwrap_or(usual) + TO_STOP
+    }
+
+    fn asks(&self, _: &Value) -> Option<String> {
+        Some("it runs a command".to_owned())
+    }
+
+    fn foresee<'a>(
+        &'a self,
+        arguments: &'a Value,
+        _: &'a ToolContext,
+    ) -> Option<ForesightFuture<'a>> {
+        let asked = Asked::read(arguments.clone()).ok()?;
+        let preview = Some(asked.call.preview());
+        Some(Box::pin(std::future::ready(Foresight { preview, ..Foresight::default() })))
+    }
+
+    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+        Box::pin(async move {
+            match run(arguments, context).await {
+                Ok(output) | Err(output) => output,
+            }
+        })
+    }
+}
+
+/// What a call asks for.
+struct Asked {
+    call: CommandCall,
+    timeout: Option<Duration>,
+}
+
+impl Asked {
+    fn read(arguments: Value) -> Result<Self, ArgumentError> {
+        let mut arguments = Arguments::new(arguments)?;
+        let call = CommandCall::read(&mut arguments)?;
+        let timeout = arguments.number("timeout_ms")?.filter(|milliseconds| *milliseconds > 0);
+        if !arguments.flag("run_in_background")? {
+            arguments.finish()?;
+            let timeout = timeout.map(|milliseconds| Duration::from_millis(milliseconds as u64));
+            return Ok(Self { call, timeout });
+        }
+        Err(ArgumentError::Mistyped {
+            name: "run_in_background",
+            expected: "false; use exec_command for a command that goes on".to_owned(),
+            found: "true".to_owned(),
+        })
+    }
+
+    fn time_limit(&self, usual: Duration) -> Duration {
+        self.timeout.map_or(usual, |timeout| timeout.min(LONGEST.max(usual)))
+    }
+}
+
+async fn run(arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolOutput> {
+    let asked = Asked::read(arguments)?;
+    let limit = asked.time_limit(context.usual_time_limit);
+    let directory = asked.call.directory(context).await?;
+    let reach = asked.call.reach;
+    let launch = Launch {
+        command: asked.call.command,
+        directory,
+        input: Input::Nothing,
+        reach,
+        stem: "shell",
+        watcher: context.output.clone(),
+    };
+    let process = context.processes.start(launch).await?;
+    let ended = tokio::select! {
+        ended = tokio::time::timeout(limit, process.ended()) => ended.ok(),
+        () = context.cancel.cancelled() => return Err(ToolOutput::error("cancelled")),
+    };
+    let ended = if let Some(ending) = ended {
+        Ended::ByItself(ending)
+    } else {
+        process.kill();
+        // It ends at once, unless the system itself hangs.
+        tokio::time::timeout(TO_STOP / 2, process.ended()).await.ok();
+        Ended::TimedOut(limit)
+    };
+    let collected = process.take_output(Bound::DEFAULT).await;
+    Ok(report(collected, ended, reach))
+}

@@ -1,0 +1,90 @@
+//! What the model is told about a command that has ended: its output, then how it ended.
+
+use std::time::Duration;
+
+use crate::{
+    process::{Collected, Ending, Exit, LaunchError, Reach, SessionId},
+    sandbox::{HINT, looks_refused},
+    tool::ToolOutput,
+};
+
+/// How much of the end of the output is looked at for signs of the sandbox.
+const TAIL: usize = 2 << 10;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::tool) enum Ended {
+    /// By itself, or by a signal.
+    ByItself(Ending),
+    /// It was stopped after that time.
+    TimedOut(Duration),
+}
+
+/// The answer about a command that still runs.
+pub(in crate::tool) fn report_running(collected: Collected, id: SessionId) -> ToolOutput {
+    let told = with_line(&collected.text, &format!("still running, session_id {id}"));
+    ToolOutput { artifacts: collected.artifact.into_iter().collect(), ..ToolOutput::text(told) }
+}
+
+/// The output, and below it a line that is not part of it.
+fn with_line(text: &str, line: &str) -> String {
+    let text = text.trim_end_matches('\n');
+    let text = if text.is_empty() { "(no output)" } else { text };
+    format!("{text}\n[{line}]")
+}
+
+/// The answer about a command that has ended.
+pub(in crate::tool) fn report(collected: Collected, ended: Ended, reach: Reach) -> ToolOutput {
+    let Collected { text, artifact } = collected;
+    let mut told = with_line(&text, &ended.to_string());
+    if let Some(hint) = refusal(&text, ended, reach) {
+        told.push('\n');
+        told.push_str(hint);
+    }
+    let output = if ended.is_success() { ToolOutput::text(told) } else { ToolOutput::error(told) };
+    ToolOutput { artifacts: artifact.into_iter().collect(), ..output }
+}
+
+fn refusal(text: &str, ended: Ended, reach: Reach) -> Option<&'static str> {
+    let Ended::ByItself(Ending { exit, .. }) = ended else { return None };
+    let code = match exit {
+        Exit::Code(code) => Some(code),
+        Exit::Signal(_) => None,
+    };
+    let tail = text.get(text.ceil_char_boundary(text.len().saturating_sub(TAIL))..)?;
+    (reach == Reach::Sandboxed && looks_refused(code, tail)).then_some(HINT)
+}
+
+impl Ended {
+    fn is_success(self) -> bool {
+        matches!(self, Self::ByItself(ending) if ending.exit.is_success())
+    }
+}
+
+/// `exit code 1, 0.8 s`.
+impl std::fmt::Display for Ended {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ByItself(Ending { exit, took, left_behind }) => {
+                write!(formatter, "{exit}, {:.1} s", took.as_secs_f64())?;
+                if *left_behind {
+                    formatter.write_str(
+                        "; what it left running in the background was killed: use exec_command for that",
+                    )?;
+                }
+                Ok(())
+            }
+            Self::TimedOut(limit) => write!(
+                formatter,
+                "killed after {} s, the time limit; raise timeout_ms or use exec_command",
+                limit.as_secs_f64()
+            ),
+        }
+    }
+}
+
+impl From<LaunchError> for ToolOutput {
+    fn from(error: LaunchError) -> Self {
+        Self::error(error.to_string())
+    }
+}
