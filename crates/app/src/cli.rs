@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Parser, Subcommand};
 
-use crate::commands;
+use crate::{commands, settings::Flag};
 
 /// Runs subagents: specialist agents from the files you already have.
 ///
@@ -80,6 +80,9 @@ pub(crate) struct Globals {
     /// Print the result as JSON.
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// The options of the command that stand for settings.
+    #[arg(skip)]
+    pub(crate) flags: Vec<Flag>,
 }
 
 /// The commands.

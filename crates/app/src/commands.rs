@@ -47,7 +47,10 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
         // Works on settings that cannot be loaded.
         return config::edit::run(change, &cli.globals, environment);
     }
-    let globals = cli.globals.clone();
+    let mut globals = cli.globals.clone();
+    if let Command::Run(args) = &cli.command {
+        globals.flags = args.flags();
+    }
     let setup = match (Setup::new(globals, environment.clone()), &cli.command) {
         (Ok(setup), _) => setup,
         (Err(failure), Command::Doctor(_)) => {

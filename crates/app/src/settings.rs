@@ -38,8 +38,9 @@ pub(crate) use self::{
         project::{Project, ProjectFile, ProjectFormat},
     },
     meaning::{
-        ApprovalPolicy, DiscoveryMode, Durability, McpServerSettings, ModelPrice, NameFrom,
-        ProviderSettings, Secret, Settings, SubagentSettings, ToolSettings, WireApi,
+        ApprovalPolicy, DiscoveryMode, Durability, McpServerSettings, Mode, ModelPrice, NameFrom,
+        ProviderSettings, SandboxSettings, Secret, Settings, SubagentSettings, ToolSettings,
+        WireApi,
     },
     notice::Notice,
     origin::{Origin, Place},

@@ -4,6 +4,7 @@
 
 mod host;
 mod providers;
+mod sandbox;
 
 use std::path::{Path, PathBuf};
 
@@ -96,7 +97,7 @@ impl Setup {
             working_directory: &working_directory,
             project_trust,
             overrides: &globals.overrides,
-            flags: Vec::new(),
+            flags: globals.flags.clone(),
             profile: globals.profile.as_deref(),
         })
         .map_err(|error| settings_failure(&error))?;

@@ -6,6 +6,7 @@
 //! program does.
 
 mod helper;
+mod keys;
 mod level;
 mod policy;
 mod protected;
@@ -21,6 +22,7 @@ use std::{
 
 pub use self::{
     helper::run_if_helper,
+    keys::places_of_keys,
     level::{Level, Part},
     policy::{Mode, Policy, ResourceLimits},
     refusal::{HINT, looks_refused},

@@ -4,8 +4,11 @@ mod online;
 
 use std::{fs, path::Path};
 
-use attache_kernel::agent::registry::Status;
-use attache_runtime::model::provider::ProviderDescription;
+use attache_kernel::{agent::registry::Status, rights::confinement::Confinement};
+use attache_runtime::{
+    model::provider::ProviderDescription,
+    sandbox::{Helper, Level as SandboxLevel, Mode, Sandbox},
+};
 use clap::Args;
 use serde::Serialize;
 
@@ -81,7 +84,7 @@ pub(crate) fn run(args: &DoctorArgs, setup: &Setup) -> Result<Exit, Failure> {
     if args.online {
         checks.push(online::check(setup)?);
     }
-    checks.push(sandbox());
+    checks.push(sandbox(setup.settings.sandbox.mode));
     checks.push(git(&setup.environment));
     tell(&checks, setup.format)
 }
@@ -102,7 +105,7 @@ pub(crate) fn without_setup(
     }];
     let skipped = "not checked: the settings cannot be loaded";
     checks.extend(["agents", "model"].map(|name| Check::warning(name, skipped, "fix them first")));
-    checks.push(sandbox());
+    checks.push(sandbox(Mode::default()));
     checks.push(git(environment));
     tell(&checks, format)
 }
@@ -236,18 +239,45 @@ fn model(setup: &Setup) -> Check {
     }
 }
 
-fn sandbox() -> Check {
-    let modules = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
-    let landlock = modules.split(',').any(|module| module.trim() == "landlock");
-    if landlock {
-        Check::ok("sandbox", "Landlock is available")
-    } else {
-        Check::warning(
+/// The sandbox as it is in force: it is tried.
+fn sandbox(mode: Mode) -> Check {
+    let sandbox = Sandbox::new(Helper::this_program());
+    let parts = parts(sandbox.level());
+    match sandbox.level().confinement(mode) {
+        Confinement::Whole => Check::ok("sandbox", format!("{}, with {parts}", mode.as_str())),
+        Confinement::Partial => Check::warning(
             "sandbox",
-            "Landlock is not available: commands are not confined to the workspace",
-            "use a Linux kernel with Landlock",
-        )
+            format!(
+                "{}, only in part: {}; in force: {parts}",
+                mode.as_str(),
+                sandbox.lacks().join("; ")
+            ),
+            "commands are never approved for being in the sandbox here; see docs/security.md",
+        ),
+        Confinement::None if mode == Mode::DangerFullAccess => Check::warning(
+            "sandbox",
+            "danger-full-access: commands are not confined",
+            "set sandbox_mode = \"workspace-write\"",
+        ),
+        Confinement::None => Check::warning(
+            "sandbox",
+            format!("commands are not confined: {}", sandbox.lacks().join("; ")),
+            "use a Linux kernel with Landlock or user namespaces",
+        ),
     }
+}
+
+/// The parts in force, in words.
+fn parts(level: SandboxLevel) -> String {
+    let landlock = format!("Landlock {}", level.landlock);
+    let parts = [
+        (level.namespaces, "namespaces"),
+        (level.landlock > 0, landlock.as_str()),
+        (level.seccomp, "seccomp"),
+    ];
+    let found: Vec<&str> =
+        parts.into_iter().filter(|(is_there, _)| *is_there).map(|(_, part)| part).collect();
+    if found.is_empty() { "nothing".to_owned() } else { found.join(", ") }
 }
 
 fn git(environment: &Environment) -> Check {

@@ -12,7 +12,7 @@ use attache_runtime::{
     host::Order,
     tasks::StartError,
 };
-use clap::{ArgMatches, Args, ValueEnum};
+use clap::{ArgMatches, Args, ValueEnum, builder::PossibleValuesParser};
 use tokio_util::sync::CancellationToken;
 
 use self::interrupts::{Interrupts, quit_on_second};
@@ -27,6 +27,7 @@ use crate::{
         progress::{Progress, Shown},
         stream,
     },
+    settings::{Flag, Mode},
     setup::{OutputFormat, Setup, order_failure},
     transcripts,
 };
@@ -79,6 +80,9 @@ pub(crate) struct RunArgs {
     /// What to do when a call needs approval; by default it is asked at the terminal, and denied without one.
     #[arg(long, value_enum, value_name = "HOW")]
     approve: Option<Approve>,
+    /// How far commands are confined: read-only, workspace-write or danger-full-access.
+    #[arg(long, value_name = "MODE", value_parser = PossibleValuesParser::new(Mode::WORDS))]
+    sandbox: Option<String>,
     /// Trust the agent's file for this run alone.
     #[arg(long)]
     trust: bool,
@@ -98,6 +102,16 @@ impl RunArgs {
             (first("agent"), first("resume")),
             (Some(agent), Some(resume)) if agent < resume
         );
+    }
+
+    /// The options that stand for settings.
+    pub(crate) fn flags(&self) -> Vec<Flag> {
+        let sandbox = self.sandbox.as_ref().map(|mode| Flag {
+            name: "--sandbox",
+            key: "sandbox_mode".to_owned(),
+            value: mode.as_str().into(),
+        });
+        sandbox.into_iter().collect()
     }
 
     /// Who is asked whether a call may begin; none refuses.

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 pub(crate) use attache_kernel::agent::definition::reading::NameFrom;
 pub(crate) use attache_runtime::{
-    agents::discovery::DiscoveryMode, model::wire::WireApi, store::Durability,
+    agents::discovery::DiscoveryMode, model::wire::WireApi, sandbox::Mode, store::Durability,
 };
 
 pub(crate) use self::{
@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     /// When a person is asked.
     #[cfg_attr(not(test), expect(dead_code, reason = "no tool asks yet; see no_effect"))]
     pub(crate) approval_policy: ApprovalPolicy,
+    /// How far commands are confined.
+    pub(crate) sandbox: SandboxSettings,
     /// Short names of models.
     pub(crate) model_aliases: BTreeMap<String, String>,
     /// Providers by id; an entry named like a built-in provider changes that one.
@@ -66,6 +68,21 @@ pub(crate) struct Settings {
     pub(crate) profile: Option<String>,
     /// What all that was made from.
     pub(super) written: Table,
+}
+
+/// `sandbox_mode`, `sandbox_deny_read` and `[sandbox_workspace_write]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SandboxSettings {
+    /// How far commands are confined.
+    pub(crate) mode: Mode,
+    /// What is hidden from them, besides the usual places of keys.
+    pub(crate) deny_read: Vec<PathBuf>,
+    /// Whether they may use the network.
+    pub(crate) network_access: bool,
+    /// Further directories they may write to.
+    pub(crate) writable_roots: Vec<PathBuf>,
+    /// Whether they may write to `.git`, except for its hooks and config.
+    pub(crate) writable_git: bool,
 }
 
 /// A model's price in US dollars per million tokens.
@@ -129,6 +146,7 @@ impl Settings {
             model: top.optional("model")?,
             model_provider: top.optional("model_provider")?,
             approval_policy: top.required("approval_policy")?,
+            sandbox: SandboxSettings::read(&top)?,
             model_aliases: top.map("model_aliases")?,
             model_providers: top.entries("model_providers", ProviderSettings::read)?,
             model_prices: top.entries("model_prices", ModelPrice::read)?,
@@ -154,6 +172,19 @@ impl Settings {
     pub(crate) fn origin(&self, key: &str) -> Option<&Origin> {
         let names: Vec<_> = key.split('.').collect();
         find(&self.written, &names).map(|node| &node.origin)
+    }
+}
+
+impl SandboxSettings {
+    fn read(top: &Reader<'_>) -> Result<Self, SettingsError> {
+        let writing = top.section("sandbox_workspace_write");
+        Ok(Self {
+            mode: top.required("sandbox_mode")?,
+            deny_read: top.required("sandbox_deny_read")?,
+            network_access: writing.required("network_access")?,
+            writable_roots: writing.required("writable_roots")?,
+            writable_git: writing.required("writable_git")?,
+        })
     }
 }
 

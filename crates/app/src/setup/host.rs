@@ -24,7 +24,7 @@ use attache_runtime::{
     model::{Model, credentials::Credentials, provider::ProviderDescription},
     process::{CommandEnvironment, CommandSandbox, CommandSetup},
     runtime::Runtime,
-    sandbox::{Helper, Mode, Policy, ResourceLimits, Sandbox},
+    sandbox::{Helper, Sandbox},
     store::{FileStore, Secrets, Store as _},
     tasks::{Runs, TreeLimits},
 };
@@ -135,16 +135,7 @@ impl Setup {
     fn commands(&self, secrets: &Secrets) -> CommandSetup {
         let temporary = self.environment.get("TMPDIR").filter(|path| path.starts_with('/'));
         let temporary_root = PathBuf::from(temporary.unwrap_or("/tmp"));
-        let policy = Policy {
-            mode: Mode::WorkspaceWrite,
-            workspace: self.working_directory.clone(),
-            temp_dir: temporary_root.clone(),
-            writable_roots: Vec::new(),
-            network: false,
-            writable_git: false,
-            deny_read: Vec::new(),
-            limits: ResourceLimits::default(),
-        };
+        let policy = self.sandbox_policy(&self.working_directory, &temporary_root);
         let sandbox = Arc::new(Sandbox::new(Helper::this_program()));
         CommandSetup {
             environment: CommandEnvironment::cleaned(self.environment.all(), secrets),

@@ -58,3 +58,27 @@ fn a_provider_without_a_model_is_told_by_doctor_models_and_run_alike() {
     assert_eq!(project.json(&["models", "--json"])["default"]["model"], serde_json::Value::Null);
     assert!(project.run(&["run", "Explore", "x"]).stderr.contains(told));
 }
+
+#[test]
+fn sandbox_is_tried_and_its_level_told() {
+    let project = project();
+    let sandbox = |arguments: &[&str]| {
+        let report = project.json(&[&["doctor", "--json"], arguments].concat());
+        let checks = report["checks"].as_array().unwrap();
+        checks.iter().find(|check| check["name"] == "sandbox").unwrap().clone()
+    };
+    let usual = sandbox(&[]);
+    let detail = usual["detail"].as_str().unwrap();
+    match usual["level"].as_str().unwrap() {
+        "ok" => {
+            assert!(detail.starts_with("workspace-write, with namespaces, Landlock "), "{detail}");
+            assert!(detail.ends_with("seccomp"), "{detail}");
+        }
+        // This machine offers less, and that is said.
+        "warning" => assert!(detail.contains("not available"), "{detail}"),
+        other => panic!("{other}: {detail}"),
+    }
+    let none = sandbox(&["-c", "sandbox_mode=danger-full-access"]);
+    assert_eq!(none["level"], "warning");
+    assert_eq!(none["detail"], "danger-full-access: commands are not confined");
+}

@@ -21,6 +21,8 @@ mod providers;
 mod real_llm;
 mod rights;
 mod run;
+#[cfg(test)]
+mod sandbox;
 mod secure;
 mod show;
 mod slow_readers;

@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use rustix::io::Errno;
+use rustix::{io::Errno, process::Signal};
 use tempfile::{NamedTempFile, TempPath};
 use tokio::io::Interest;
 
@@ -141,7 +141,8 @@ impl Processes {
                 LaunchError::DirectoryGone(directory.clone())
             }
         })?;
-        let leader = Arc::new(Leader::new(child)?);
+        let ending = if self.setup.sandbox.is_some() { Signal::TERM } else { Signal::KILL };
+        let leader = Arc::new(Leader::new(child, ending)?);
         let source = Arc::new(Channel::new(ends.output, ends.interest)?);
         let keyboard = match (input, ends.input) {
             (Input::Terminal, _) => Keyboard::Terminal(Arc::clone(&source)),

@@ -23,13 +23,18 @@ pub(super) struct Leader {
     pid: Pid,
     /// Becomes readable when the process ends; none where the kernel offers no such thing.
     ended: Option<AsyncFd<OwnedFd>>,
+    /// What ends it.
+    ending: Signal,
     /// None once it was reaped.
     child: Mutex<Option<Child>>,
 }
 
 impl Leader {
     /// Takes a process over that leads a group of its own.
-    pub(super) fn new(mut child: Child) -> io::Result<Self> {
+    ///
+    /// `ending` is the signal that ends it with everything below it: `SIGKILL`, or for the sandbox's helper
+    /// `SIGTERM`, which lets it clean up.
+    pub(super) fn new(mut child: Child, ending: Signal) -> io::Result<Self> {
         let number = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let Some(pid) = number else {
             child.kill()?;
@@ -38,7 +43,7 @@ impl Leader {
         };
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
         let ended = pidfd.and_then(|fd| registered(fd, Interest::READABLE).ok());
-        Ok(Self { pid, ended, child: Mutex::new(Some(child)) })
+        Ok(Self { pid, ended, ending, child: Mutex::new(Some(child)) })
     }
 
     fn child(&self) -> MutexGuard<'_, Option<Child>> {
@@ -66,7 +71,7 @@ impl Leader {
         let child = self.child();
         if child.is_some() {
             // Only a group without members is an error.
-            kill_process_group(self.pid, Signal::KILL).unwrap_or_default();
+            kill_process_group(self.pid, self.ending).unwrap_or_default();
         }
     }
 

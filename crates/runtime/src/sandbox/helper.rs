@@ -48,6 +48,8 @@ pub(super) struct Message {
     program: u32,
     /// The protected paths, as they were before placeholders stood for those that are missing.
     protected: Vec<Protected>,
+    /// Whether the level is printed instead of starting the command.
+    is_rehearsal: bool,
 }
 
 /// Which of the processes a helper is.
@@ -62,8 +64,6 @@ enum Stage {
     Confined,
     /// Tries what needs no other process, and prints what is in force.
     Probe,
-    /// Does nothing: a command to try the sandbox with.
-    Nothing,
 }
 
 /// How a command ended.
@@ -85,7 +85,14 @@ impl Message {
     /// What the first helper is told.
     pub(super) fn new(policy: Policy, level: Level) -> Self {
         let protected = protected::of_policy(&policy);
-        Self { stage: Stage::Supervisor, policy, level, program: std::process::id(), protected }
+        Self {
+            stage: Stage::Supervisor,
+            policy,
+            level,
+            program: std::process::id(),
+            protected,
+            is_rehearsal: false,
+        }
     }
 
     /// What a helper is told that tries the parts of the sandbox.
@@ -93,9 +100,9 @@ impl Message {
         Self { stage: Stage::Probe, ..Self::new(policy, level) }
     }
 
-    /// What a helper is told that does nothing.
-    pub(super) fn nothing(policy: Policy) -> Self {
-        Self { stage: Stage::Nothing, ..Self::new(policy, Level::default()) }
+    /// What a helper is told that sets up everything, prints what is in force, and starts no command.
+    pub(super) fn rehearsal(policy: Policy, level: Level) -> Self {
+        Self { is_rehearsal: true, ..Self::new(policy, level) }
     }
 
     /// The command that starts the next stage.
@@ -140,7 +147,6 @@ fn play(message: &OsStr, order: Order<'_>) -> Result<Ended, SetupError> {
         Stage::Init { report } => init::init(&message, report, order),
         Stage::Confined => confine::become_command(&message, order),
         Stage::Probe => confine::probe(&message),
-        Stage::Nothing => Ok(Ended::Code(0)),
     }
 }
 

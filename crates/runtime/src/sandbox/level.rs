@@ -52,56 +52,44 @@ impl Probed {
             landlock: u32::from(!missing.contains(&Part::Landlock)),
             seccomp: !missing.contains(&Part::Seccomp),
         };
+        let is_all = missing.is_empty();
+        if is_all && let Ok(level) = ask(helper, &Message::rehearsal(policy(), wanted)) {
+            return Self { level, lacks: Vec::new() };
+        }
+        Self::one_by_one(helper, wanted)
+    }
+
+    fn one_by_one(helper: &Path, wanted: Level) -> Self {
         let mut lacks = Vec::new();
-        let alone = Message::probe(policy(), wanted);
-        let answer = start(helper, &alone, "", &[])
-            .and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
-        let mut level: Level = answer.unwrap_or_else(|problem| {
+        let alone = ask(helper, &Message::probe(policy(), wanted));
+        let mut level = alone.unwrap_or_else(|problem| {
             lacks.push(format!("the helper does not work: {problem}"));
             Level::default()
         });
         if level.landlock == 0 {
-            lacks.push("Landlock is not available: files are not restricted by it".to_owned());
+            lacks.push("Landlock is not available".to_owned());
         }
         if !level.seccomp {
-            lacks.push("seccomp is not available: the network is not restricted".to_owned());
+            lacks.push("seccomp is not available: the network is open".to_owned());
         }
-        if wanted.namespaces {
-            level.namespaces = true;
-            if let Err(problem) = try_namespaces(helper, level) {
-                level.namespaces = false;
-                lacks.push(format!("namespaces are not available: {problem}"));
-            }
-        } else {
-            lacks.push("namespaces are not available".to_owned());
+        let whole = Level { namespaces: true, ..level };
+        match ask(helper, &Message::rehearsal(policy(), whole)) {
+            _ if !wanted.namespaces => lacks.push("namespaces are not available".to_owned()),
+            Ok(_) => level = whole,
+            Err(problem) => lacks.push(format!("namespaces are not available: {problem}")),
         }
         Self { level, lacks }
     }
 }
 
-/// A whole command in the sandbox.
-fn try_namespaces(helper: &Path, level: Level) -> Result<(), String> {
-    let nothing = serde_json::to_string(&Message::nothing(policy()));
-    let nothing = nothing.map_err(|error| error.to_string())?;
-    // The last helper starts itself; it needs another argument to see that it is one.
-    let arguments = [MARK, &nothing, "nothing"];
-    let ended = start(helper, &Message::new(policy(), level), "/proc/self/exe", &arguments);
-    ended.map(drop)
-}
-
-/// Starts a helper and returns what it printed.
-fn start(
-    helper: &Path,
-    message: &Message,
-    program: &str,
-    arguments: &[&str],
-) -> Result<String, String> {
+/// Starts a helper and returns the level that it printed.
+fn ask(helper: &Path, message: &Message) -> Result<Level, String> {
     let text = serde_json::to_string(message).map_err(|error| error.to_string())?;
     let mut command = Command::new(helper);
-    let _program = command.env_clear().arg(MARK).arg(text).arg(program).args(arguments);
+    let _program = command.env_clear().arg(MARK).arg(text).arg("");
     let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
     if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        return serde_json::from_slice(&output.stdout).map_err(|error| error.to_string());
     }
     let told = String::from_utf8_lossy(&output.stderr);
     let told = told.trim().trim_start_matches("attache: the sandbox could not be set up: ");

@@ -85,6 +85,6 @@ pub struct ResourceLimits {
 impl Default for ResourceLimits {
     fn default() -> Self {
         const GIB: u64 = 1 << 30;
-        Self { processes: 2048, file_bytes: 8 * GIB, open_files: 4096, data_bytes: 16 * GIB }
+        Self { processes: 2048, file_bytes: 8 * GIB, open_files: 16_384, data_bytes: 8 * GIB }
     }
 }

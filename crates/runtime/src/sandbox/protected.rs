@@ -4,22 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
+use attache_kernel::rights::protected::PROTECTED;
 use serde::{Deserialize, Serialize};
 
 use super::{Mode, Policy, helper::is_placeholder};
-
-/// The names in a writable directory that a command must not write to, besides `.git` and `.github/agents`.
-const NAMES: [&str; 9] = [
-    ".attache",
-    ".claude",
-    ".codex",
-    ".gemini",
-    ".opencode",
-    ".qwen",
-    ".cursor",
-    ".wave",
-    ".mcp.json",
-];
 
 /// What of `.git` stays read-only if the rest is writable: each of them makes git run programs.
 const OF_GIT: [&str; 3] = ["hooks", "config", "modules"];
@@ -39,27 +27,28 @@ pub(super) fn of_policy(policy: &Policy) -> Vec<Protected> {
         return Vec::new();
     }
     let roots = std::iter::once(&policy.workspace).chain(&policy.writable_roots);
-    let mut found = Vec::new();
-    for root in roots.filter(|root| root.is_dir()) {
-        found.extend(NAMES.map(|name| Protected::ReadOnly(root.join(name))));
-        let git = root.join(".git");
-        if policy.writable_git && is_directory(&git) {
-            let parts = OF_GIT.map(|part| Protected::ReadOnly(git.join(part)));
-            found.push(Protected::InPlace(git));
-            found.extend(parts);
-        } else {
-            found.push(Protected::ReadOnly(git));
-        }
-        let github = root.join(".github");
-        if is_directory(&github) {
-            let agents = Protected::ReadOnly(github.join("agents"));
-            found.push(Protected::InPlace(github));
-            found.push(agents);
-        } else {
-            found.push(Protected::ReadOnly(github));
-        }
+    let existing = roots.filter(|root| root.is_dir());
+    existing
+        .flat_map(|root| PROTECTED.iter().flat_map(|path| of_path(root, path, policy)))
+        .collect()
+}
+
+/// What protects one path of a directory.
+fn of_path(root: &Path, path: &str, policy: &Policy) -> Vec<Protected> {
+    let whole = root.join(path);
+    if path == ".git" && policy.writable_git && is_directory(&whole) {
+        let parts = OF_GIT.map(|part| Protected::ReadOnly(whole.join(part)));
+        return [Protected::InPlace(whole)].into_iter().chain(parts).collect();
     }
-    found
+    match path.split_once('/') {
+        None => vec![Protected::ReadOnly(whole)],
+        Some((above, _)) if is_directory(&root.join(above)) => {
+            vec![Protected::InPlace(root.join(above)), Protected::ReadOnly(whole)]
+        }
+        // No project has its agents there, and `.config` has other uses.
+        Some((".config", _)) => Vec::new(),
+        Some((above, _)) => vec![Protected::ReadOnly(root.join(above))],
+    }
 }
 
 /// Whether it is a directory itself, and not the placeholder of another command.

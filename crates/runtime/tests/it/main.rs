@@ -14,6 +14,7 @@ mod remote;
 mod replay;
 #[cfg(test)]
 mod sandbox;
+#[cfg(test)]
 mod scenarios;
 mod store;
 #[cfg(test)]

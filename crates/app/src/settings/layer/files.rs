@@ -19,8 +19,17 @@ use crate::settings::{
 pub(crate) const LIMIT: u64 = 1024 * 1024;
 
 /// The keys taken from Codex's settings file; all others are ignored.
-const SHARED_WITH_CODEX: [&str; 7] =
-    ["model", "model_provider", "model_providers", "mcp_servers", "subagents", "tools", "profiles"];
+const SHARED_WITH_CODEX: [&str; 9] = [
+    "model",
+    "model_provider",
+    "model_providers",
+    "mcp_servers",
+    "subagents",
+    "tools",
+    "profiles",
+    "sandbox_mode",
+    "sandbox_workspace_write",
+];
 
 /// What a TOML settings file sets, if it is there.
 pub(crate) fn read_toml(path: &Path) -> Result<Option<Table>, SettingsError> {

@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::{ApprovalPolicy, DiscoveryMode, Durability, NameFrom, Secret, WireApi, Words as _};
+use super::{
+    ApprovalPolicy, DiscoveryMode, Durability, Mode, NameFrom, Secret, WireApi, Words as _,
+};
 use crate::settings::{
     error::SettingsError,
     schema::Keys,
@@ -203,4 +205,4 @@ macro_rules! meaning_of_words {
     };
 }
 
-meaning_of_words!(ApprovalPolicy, WireApi, Durability, DiscoveryMode, NameFrom);
+meaning_of_words!(ApprovalPolicy, WireApi, Durability, DiscoveryMode, NameFrom, Mode);

@@ -3,7 +3,9 @@
 //! A setting has the type of the thing it sets: a word is read as that type, which is not duplicated here.
 
 use attache_kernel::agent::definition::reading::NameFrom;
-use attache_runtime::{agents::discovery::DiscoveryMode, model::wire::WireApi, store::Durability};
+use attache_runtime::{
+    agents::discovery::DiscoveryMode, model::wire::WireApi, sandbox::Mode, store::Durability,
+};
 
 /// A type whose values are words in the settings.
 pub(crate) trait Words: Copy + 'static {
@@ -60,6 +62,12 @@ words!(ApprovalPolicy {
     Never = "never",
 });
 
+words!(Mode {
+    ReadOnly = "read-only",
+    WorkspaceWrite = "workspace-write",
+    DangerFullAccess = "danger-full-access",
+});
+
 words!(WireApi {
     Responses = "responses",
     Chat = "chat",
@@ -95,7 +103,7 @@ mod tests {
                 })+
             };
         }
-        check!(ApprovalPolicy, WireApi, Durability, DiscoveryMode, NameFrom);
+        check!(ApprovalPolicy, WireApi, Durability, DiscoveryMode, NameFrom, Mode);
         assert_eq!(WireApi::of_word("Chat"), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{BuiltIn, Key, Keys, Kind, ProjectUse, Secrecy, Shape, Spelling};
 use crate::settings::meaning::{
-    ApprovalPolicy, DiscoveryMode, Durability, NameFrom, WireApi, Words as _,
+    ApprovalPolicy, DiscoveryMode, Durability, Mode, NameFrom, WireApi, Words as _,
 };
 
 /// The keys of a settings file.
@@ -15,6 +15,13 @@ const SETTINGS: &[Key] = &[
     key("approval_policy", word(ApprovalPolicy::WORDS))
         .by_default(BuiltIn::Text("on-request"))
         .in_project(ProjectUse::Trusted),
+    key("sandbox_mode", word(Mode::WORDS))
+        .by_default(BuiltIn::Text("workspace-write"))
+        .in_project(ProjectUse::NARROWER_MODE),
+    key("sandbox_deny_read", Shape::Value(Kind::Paths))
+        .by_default(BuiltIn::EmptyList)
+        .in_project(ProjectUse::MORE),
+    key("sandbox_workspace_write", Shape::Section(listed(&[SANDBOX_WORKSPACE_WRITE]))),
     key("model_aliases", Shape::Named("alias", &TEXT)).in_project(ProjectUse::Trusted),
     key("model_providers", Shape::Named("id", &Shape::Section(listed(&[PROVIDER]))))
         .in_project(ProjectUse::Trusted),
@@ -44,6 +51,18 @@ const SETTINGS: &[Key] = &[
 const PROFILES: &[Key] = &[
     key("profile", TEXT).in_project(ProjectUse::Trusted),
     key("profiles", Shape::Named("name", &Shape::Section(listed(&[SETTINGS])))),
+];
+
+const SANDBOX_WORKSPACE_WRITE: &[Key] = &[
+    key("network_access", SWITCH)
+        .by_default(BuiltIn::Switch(false))
+        .in_project(ProjectUse::SWITCHED_OFF),
+    key("writable_roots", Shape::Value(Kind::Paths))
+        .by_default(BuiltIn::EmptyList)
+        .in_project(ProjectUse::SOME),
+    key("writable_git", SWITCH)
+        .by_default(BuiltIn::Switch(false))
+        .in_project(ProjectUse::SWITCHED_OFF),
 ];
 
 const PROVIDER: &[Key] = &[

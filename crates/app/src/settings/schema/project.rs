@@ -9,7 +9,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::settings::written::{Table, Value, find};
+use crate::settings::{
+    meaning::Mode,
+    written::{Table, Value, find},
+};
 
 /// What an untrusted project may do with a key.
 #[derive(Clone, Copy)]
@@ -52,6 +55,13 @@ impl ProjectUse {
     pub(super) const CAPPED: Self = Self::Within { admits: is_capped, label: "may lower" };
     /// A list of which nothing is new, where the empty one is everything.
     pub(super) const FEWER: Self = Self::Within { admits: is_fewer, label: "may narrow" };
+    /// A list of which nothing is new, where the empty one is nothing.
+    pub(super) const SOME: Self = Self::Within { admits: is_some_of, label: "may narrow" };
+    /// A list of which nothing is missing.
+    pub(super) const MORE: Self = Self::Within { admits: is_more, label: "may add" };
+    /// A sandbox that is not wider.
+    pub(super) const NARROWER_MODE: Self =
+        Self::Within { admits: is_narrower_mode, label: "may narrow" };
     /// Off.
     pub(super) const SWITCHED_OFF: Self =
         Self::Within { admits: is_switched_off, label: "may switch off" };
@@ -121,6 +131,36 @@ fn is_fewer(judged: &Judged<'_>) -> bool {
                 && new.iter().all(|item| old.iter().any(|allowed| allowed.value == item.value))
         }
         Some(_) => false,
+    }
+}
+
+fn is_some_of(judged: &Judged<'_>) -> bool {
+    is_part_of(Some(judged.value), judged.in_force)
+}
+
+fn is_more(judged: &Judged<'_>) -> bool {
+    matches!(judged.value, Value::List(_)) && is_part_of(judged.in_force, Some(judged.value))
+}
+
+/// Whether everything of one list is in the other; nothing is the empty list.
+fn is_part_of(list: Option<&Value>, other: Option<&Value>) -> bool {
+    let items = |value: Option<&Value>| match value {
+        None => Some(Vec::new()),
+        Some(Value::List(items)) => Some(items.iter().map(|item| item.value.clone()).collect()),
+        Some(_) => None,
+    };
+    let (Some(list), Some(other)) = (items(list), items(other)) else { return false };
+    list.iter().all(|item| other.contains(item))
+}
+
+fn is_narrower_mode(judged: &Judged<'_>) -> bool {
+    let mode = |value: &Value| match value {
+        Value::Text(word) => Mode::of_word(word),
+        _ => None,
+    };
+    match (mode(judged.value), judged.in_force.and_then(mode)) {
+        (Some(new), Some(old)) => new <= old,
+        _ => false,
     }
 }
 

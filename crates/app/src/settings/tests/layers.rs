@@ -56,6 +56,11 @@ fn defaults_are_those_of_the_design() {
             "model = null",
             "model_provider = null",
             "approval_policy = \"on-request\"",
+            "sandbox_mode = \"workspace-write\"",
+            "sandbox_deny_read = []",
+            "sandbox_workspace_write.network_access = false",
+            "sandbox_workspace_write.writable_roots = []",
+            "sandbox_workspace_write.writable_git = false",
             "model_aliases = null",
             "model_providers = null",
             "model_prices = null",
@@ -95,7 +100,10 @@ fn only_shared_keys_of_codex_are_taken_and_the_rest_gives_no_notice() {
         approval_policy = "never"
         profile = "p"
         retention_days = "not even of the right type"
-        sandbox_mode = "danger-full-access"
+        sandbox_mode = "read-only"
+        [sandbox_workspace_write]
+        network_access = true
+        exclude_slash_tmp = true
         [tools]
         web_search = true
         subagent_tools = false
@@ -116,6 +124,9 @@ fn only_shared_keys_of_codex_are_taken_and_the_rest_gives_no_notice() {
         ("approval_policy", json!("on-request")),
         ("retention_days", json!(null)),
         ("profile", json!(null)),
+        ("sandbox_mode", json!("read-only")),
+        ("sandbox_workspace_write.network_access", json!(true)),
+        ("sandbox_workspace_write.writable_git", json!(false)),
         ("tools.subagent_tools", json!(false)),
         ("subagents.max_depth", json!(3)),
         ("model_providers.x.base_url", json!("http://x")),

@@ -31,6 +31,14 @@ subagents.max_tree_cost_usd = 0.0    OVER subagents.max_tree_cost_usd = 1.0
 subagents.max_tree_cost_usd = 2.0    OVER subagents.max_tree_cost_usd = 1
 subagents.model_allowlist = ["a", "b"] OVER subagents.model_allowlist = ["a"]
 subagents.model_allowlist = []       OVER subagents.model_allowlist = ["a"]
+sandbox_mode = "danger-full-access"
+sandbox_mode = "workspace-write"     OVER sandbox_mode = "read-only"
+sandbox_deny_read = ["/b"]           OVER sandbox_deny_read = ["/a"]
+sandbox_deny_read = []               OVER sandbox_deny_read = ["/a"]
+sandbox_workspace_write.network_access = true
+sandbox_workspace_write.writable_git = true
+sandbox_workspace_write.writable_roots = ["/"]
+sandbox_workspace_write.writable_roots = ["/a", "/b"] OVER sandbox_workspace_write.writable_roots = ["/a"]
 "#;
 
 const HARMLESS: &str = r#"
@@ -56,6 +64,14 @@ subagents.max_tree_tokens = 9
 subagents.max_tree_cost_usd = 0.5    OVER subagents.max_tree_cost_usd = 5
 subagents.model_allowlist = ["a"]
 subagents.model_allowlist = ["b"]    OVER subagents.model_allowlist = ["a", "b"]
+sandbox_mode = "read-only"
+sandbox_mode = "workspace-write"     OVER sandbox_mode = "danger-full-access"
+sandbox_deny_read = ["/a"]
+sandbox_deny_read = ["/b", "/a"]     OVER sandbox_deny_read = ["/a"]
+sandbox_workspace_write.network_access = false OVER sandbox_workspace_write.network_access = true
+sandbox_workspace_write.writable_git = false OVER sandbox_workspace_write.writable_git = true
+sandbox_workspace_write.writable_roots = ["/a"] OVER sandbox_workspace_write.writable_roots = ["/a", "/b"]
+sandbox_workspace_write.writable_roots = [] OVER sandbox_workspace_write.writable_roots = ["/a"]
 "#;
 
 /// Whether the project's value is in force; if not, there must be a notice.

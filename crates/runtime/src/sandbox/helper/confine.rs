@@ -25,7 +25,7 @@ pub(super) fn become_command(message: &Message, order: Order<'_>) -> Result<Ende
     if message.policy.mode != Mode::DangerFullAccess {
         be_first_when_memory_runs_out();
     }
-    confine(message)?;
+    let _level = confine(message)?;
     let error = Command::new(order.program).args(order.arguments).exec();
     Ok(not_started(order.program, &error))
 }
@@ -38,7 +38,12 @@ pub(super) fn probe(message: &Message) -> Result<Ended, SetupError> {
         found.landlock = files::restrict(&message.policy, true).unwrap_or(0);
     }
     found.seccomp = message.level.seccomp && syscalls::filter(false).is_ok();
-    let text = serde_json::to_vec(&found)
+    print(found)
+}
+
+/// Prints the level for the program that asked for it.
+pub(super) fn print(level: Level) -> Result<Ended, SetupError> {
+    let text = serde_json::to_vec(&level)
         .map_err(|error| SetupError::new("tell the level", error.into()))?;
     let _length = rustix::io::write(rustix::stdio::stdout(), &text).step("tell the level")?;
     Ok(Ended::Code(0))
@@ -50,22 +55,23 @@ pub(super) fn not_started(program: &OsStr, error: &io::Error) -> Ended {
     Ended::Code(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
 }
 
-/// Takes from this process what its policy does not allow.
-pub(super) fn confine(message: &Message) -> Result<(), SetupError> {
+/// Takes from this process what its policy does not allow. Returns what is in force.
+pub(super) fn confine(message: &Message) -> Result<Level, SetupError> {
     let policy = &message.policy;
     if policy.mode == Mode::DangerFullAccess {
-        return Ok(());
+        return Ok(Level::default());
     }
+    let mut level = message.level;
     limit(policy.limits, uses_namespaces(message))?;
     drop_capabilities()?;
     set_no_new_privs(true).step("give up new privileges")?;
     if message.level.landlock > 0 {
-        let _abi = files::restrict(policy, uses_namespaces(message))?;
+        level.landlock = files::restrict(policy, uses_namespaces(message))?;
     }
     if message.level.seccomp {
         syscalls::filter(policy.network)?;
     }
-    Ok(())
+    Ok(level)
 }
 
 fn limit(limits: ResourceLimits, has_own_user_namespace: bool) -> Result<(), SetupError> {

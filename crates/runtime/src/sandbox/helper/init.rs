@@ -72,7 +72,10 @@ fn as_process_one(message: &Message, pipe: &File, order: Order<'_>) -> Result<En
     confine::be_first_when_memory_runs_out();
     mounts::seal_proc()?;
     let null = descriptors::open_null()?;
-    confine::confine(message)?;
+    let level = confine::confine(message)?;
+    if message.is_rehearsal {
+        return confine::print(level);
+    }
     let mut command = Command::new(order.program);
     let child = match command.args(order.arguments).spawn() {
         Ok(child) => child.id(),

@@ -1,0 +1,104 @@
+//! Commands of agents in the sandbox, as the settings and `--sandbox` want it.
+
+use attache_testkit::{
+    project::{Ran, TestProject},
+    scripted_server::{ScriptedServer, WireApi, tool_call},
+};
+use serde_json::json;
+
+use crate::{
+    project,
+    providers::{completes, lab, used},
+};
+
+const WORKER: &str =
+    r#"{"worker": {"description": "works", "prompt": "Work.", "tools": ["shell"]}}"#;
+
+/// Lets an agent run a command, and returns what its model was told.
+fn told(settings: &str, prepare: impl Fn(&TestProject), command: &str, more: &[&str]) -> String {
+    let server = ScriptedServer::start();
+    let call = tool_call("call_1", "shell", &json!({ "command": command })).using(used(10));
+    server.answer(WireApi::Chat.answer(&call));
+    server.answer(WireApi::Chat.answer(&completes("done")));
+    let project = lab(&server, WireApi::Chat, settings);
+    prepare(&project);
+    let arguments = ["--agents", WORKER, "run", "worker", "work", "--approve", "all", "-q"];
+    let ran = project.run(&[&arguments, more].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    server.assert_done();
+    String::from_utf8(server.requests()[1].body.clone()).unwrap()
+}
+
+fn nothing(_: &TestProject) {}
+
+/// Whether the program says that the sandbox is whole here.
+fn is_whole() -> bool {
+    let report = project().json(&["doctor", "--json"]);
+    let checks = report["checks"].as_array().unwrap();
+    let sandbox = checks.iter().find(|check| check["name"] == "sandbox").unwrap();
+    if sandbox["level"] != "ok" {
+        println!("not checked: {}", sandbox["detail"]);
+    }
+    sandbox["level"] == "ok"
+}
+
+#[test]
+fn modes_say_where_a_command_writes() {
+    if !is_whole() {
+        return;
+    }
+    // The request repeats the command, but not with the number.
+    let command = "echo x > inside && echo wrote-$((40 + 2))-inside; \
+                   echo x > ~/outside && echo wrote-$((40 + 2))-outside; \
+                   echo x > $TMPDIR/t && echo wrote-$((40 + 2))-temp; true";
+    for (settings, more, inside, outside) in [
+        ("", &[][..], true, false),
+        ("", &["--sandbox", "read-only"][..], false, false),
+        ("", &["--sandbox", "danger-full-access"][..], true, true),
+        ("sandbox_mode = \"read-only\"", &[][..], false, false),
+        ("sandbox_mode = \"read-only\"", &["--sandbox", "workspace-write"][..], true, false),
+        ("[sandbox_workspace_write]\nwritable_roots = [\"~\"]", &[][..], true, true),
+    ] {
+        let told = told(settings, nothing, command, more);
+        let what = format!("{settings} {more:?}: {told}");
+        assert_eq!(told.contains("wrote-42-inside"), inside, "{what}");
+        assert_eq!(told.contains("wrote-42-outside"), outside, "{what}");
+        assert!(told.contains("wrote-42-temp"), "{what}");
+    }
+}
+
+#[test]
+fn keys_and_the_programs_own_files_are_hidden() {
+    if !is_whole() {
+        return;
+    }
+    let with_keys = |project: &TestProject| {
+        project.file("~/.ssh/id", "secret-key-1");
+        project.file("~/.aws/credentials", "secret-key-2");
+        project.file("~/notes", "secret-key-3");
+        project.file("~/plain", "plain-text");
+    };
+    let command = "cat ~/.attache/config.toml ~/.ssh/id ~/.aws/credentials ~/notes ~/plain";
+    let settings = "sandbox_deny_read = [\"~/notes\"]";
+    let hidden = told(settings, with_keys, command, &[]);
+    assert!(hidden.contains("plain-text"), "{hidden}");
+    assert!(!hidden.contains("secret-key") && !hidden.contains("base_url"), "{hidden}");
+    let open = told(settings, with_keys, command, &["--sandbox", "danger-full-access"]);
+    assert_eq!(open.matches("secret-key").count(), 3, "the control: {open}");
+}
+
+#[test]
+fn refused_command_is_told_how_to_ask() {
+    if !is_whole() {
+        return;
+    }
+    let told = told("", nothing, "echo x > /etc/attache-test", &[]);
+    assert!(told.contains("The sandbox probably refused this"), "{told}");
+}
+
+#[test]
+fn unknown_mode_is_refused() {
+    let ran: Ran = project().run(&["run", "Explore", "x", "--sandbox", "open"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("workspace-write"), "{ran:?}");
+}
