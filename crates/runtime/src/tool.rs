@@ -25,6 +25,7 @@ mod seen_files;
 mod shell;
 mod text_file;
 mod view_image;
+pub mod web_fetch;
 pub(crate) mod wording;
 pub mod workspace;
 mod write_file;

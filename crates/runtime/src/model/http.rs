@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use reqwest::{Client, NoProxy, Proxy, Url, redirect::Policy};
+use reqwest::{Client, ClientBuilder, NoProxy, Proxy, Url, redirect::Policy};
 use rustls::{ClientConfig, RootCertStore, crypto::CryptoProvider};
 use rustls_platform_verifier::Verifier;
 
@@ -88,7 +88,7 @@ impl HttpClient {
 
 /// Whom to trust with TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tls {
+pub(crate) enum Tls {
     /// Whom the system trusts.
     PlatformRoots,
     /// Nobody: no TLS will be spoken but to a proxy.
@@ -96,6 +96,11 @@ enum Tls {
 }
 
 fn build(proxies: &Proxies, tls: Tls) -> Result<Client, HttpError> {
+    builder(proxies, tls)?.build().map_err(HttpError::Client)
+}
+
+/// A client that follows no redirect, still to be built.
+pub(crate) fn builder(proxies: &Proxies, tls: Tls) -> Result<ClientBuilder, HttpError> {
     let mut builder = Client::builder()
         .user_agent(concat!("attache/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
@@ -121,7 +126,7 @@ fn build(proxies: &Proxies, tls: Tls) -> Result<Client, HttpError> {
         let proxy = proxy(spelled).map_err(|source| HttpError::Proxy { variable, source })?;
         builder = builder.proxy(proxy.no_proxy(exceptions(proxies)));
     }
-    builder.build().map_err(HttpError::Client)
+    Ok(builder)
 }
 
 /// Hosts that are reached without a proxy; those of this machine always are.

@@ -9,7 +9,8 @@ use tokio::sync::Semaphore;
 use super::{
     Tool, apply_patch::ApplyPatch, edit_file::EditFile, exec_command::ExecCommand,
     glob_files::GlobFiles, grep_files::GrepFiles, list_dir::ListDir, read_file::ReadFile,
-    shell::Shell, view_image::ViewImage, write_file::WriteFile, write_stdin::WriteStdin,
+    shell::Shell, view_image::ViewImage, web_fetch::WebFetch, write_file::WriteFile,
+    write_stdin::WriteStdin,
 };
 
 /// Every built-in tool. Make them once and share them: the searches among them take turns, so that a
@@ -28,6 +29,7 @@ pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(Shell::new()),
         Arc::new(ExecCommand::new()),
         Arc::new(WriteStdin::new()),
+        Arc::new(WebFetch::default()),
     ]
 }
 

@@ -16,6 +16,7 @@ mod rights;
 mod shell;
 mod swaps;
 mod view_image;
+mod web_fetch;
 mod workspace;
 mod write_file;
 mod writing_hostile;
