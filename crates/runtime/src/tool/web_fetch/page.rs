@@ -18,11 +18,10 @@ const FORMATTING: [&str; 14] = [
 /// Elements that hold nothing a reader wants.
 const SKIPPED: [&str; 8] =
     ["script", "style", "noscript", "svg", "iframe", "template", "head", "canvas"];
-/// Elements that have no end of their own, or need none.
-const UNCLOSED: [&str; 28] = [
-    "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta",
-    "option", "optgroup", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th",
-    "thead", "tr", "track", "wbr",
+/// Elements that have no end, and those that the next one of their kind ends.
+const UNCLOSED: [&str; 24] = [
+    "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "p",
+    "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
 ];
 
 /// What a host answered.
