@@ -103,6 +103,7 @@ pub(crate) struct ModelPrice {
 pub(crate) struct ToolSettings {
     /// Whether the delegation tools are offered.
     pub(crate) subagent_tools: bool,
+    pub(crate) web_fetch_private_hosts: Vec<String>,
 }
 
 /// `[subagents]`.
@@ -159,6 +160,9 @@ impl Settings {
             tool_timeout_seconds: top.required("tool_timeout_seconds")?,
             tools: ToolSettings {
                 subagent_tools: top.section("tools").required("subagent_tools")?,
+                web_fetch_private_hosts: top
+                    .section("tools")
+                    .required("web_fetch_private_hosts")?,
             },
             subagents: SubagentSettings::read(&top.section("subagents"))?,
             #[cfg(test)]

@@ -27,6 +27,7 @@ use attache_runtime::{
     sandbox::{Helper, Sandbox},
     store::{FileStore, Secrets, Store as _},
     tasks::{Runs, TreeLimits},
+    tool::web_fetch::{WebAccess, WebFetch},
 };
 
 use super::{Setup, providers};
@@ -126,7 +127,11 @@ impl Setup {
             tool: seconds(settings.tool_timeout_seconds),
         };
         let commands = self.commands(store.secrets());
-        let runs = Runs::new(Arc::new(store), patience).with_commands(commands);
+        let web = WebFetch::new(WebAccess {
+            proxies: providers::proxies(&self.environment),
+            private_hosts: settings.tools.web_fetch_private_hosts.clone(),
+        });
+        let runs = Runs::new(Arc::new(store), patience).with_tool(web).with_commands(commands);
         let runs = runs.with_slots(settings.subagents.max_concurrent);
         Ok(Runtime::new(Arc::new(host), runs))
     }

@@ -196,6 +196,15 @@ impl Runs {
         }
     }
 
+    /// The same with that tool in place of the one of its name. Only before the first run.
+    #[must_use]
+    pub fn with_tool(mut self, tool: impl Tool + 'static) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            Arc::make_mut(&mut shared.tools).insert(tool.spec().name.clone(), Arc::new(tool));
+        }
+        self
+    }
+
     /// The same with that many slots: more runs wait in a queue. Only before the first run.
     #[must_use]
     pub fn with_slots(mut self, max_concurrent: u32) -> Self {

@@ -105,9 +105,14 @@ const MCP_SERVER_KEYS: &[Key] = &[
     key("tool_timeout_sec", AMOUNT),
 ];
 
-const TOOLS: &[Key] = &[key("subagent_tools", SWITCH)
-    .by_default(BuiltIn::Switch(true))
-    .in_project(ProjectUse::SWITCHED_OFF)];
+const TOOLS: &[Key] = &[
+    key("subagent_tools", SWITCH)
+        .by_default(BuiltIn::Switch(true))
+        .in_project(ProjectUse::SWITCHED_OFF),
+    key("web_fetch_private_hosts", Shape::Value(Kind::Texts))
+        .by_default(BuiltIn::EmptyList)
+        .in_project(ProjectUse::Trusted),
+];
 
 const SUBAGENTS: &[Key] = &[
     key("enabled", SWITCH).by_default(BuiltIn::Switch(true)).in_project(ProjectUse::SWITCHED_OFF),

@@ -72,6 +72,7 @@ fn defaults_are_those_of_the_design() {
             "stall_seconds = 90",
             "tool_timeout_seconds = 120",
             "tools.subagent_tools = true",
+            "tools.web_fetch_private_hosts = []",
             "subagents.enabled = true",
             "subagents.discovery = \"auto\"",
             "subagents.agents_dir = null",

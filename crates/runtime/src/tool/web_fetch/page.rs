@@ -20,8 +20,8 @@ const SKIPPED: [&str; 8] =
     ["script", "style", "noscript", "svg", "iframe", "template", "head", "canvas"];
 /// Elements that have no end, and those that the next one of their kind ends.
 const UNCLOSED: [&str; 24] = [
-    "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta", "p",
-    "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+    "area", "base", "br", "col", "dd", "dt", "embed", "hr", "img", "input", "li", "link", "meta",
+    "p", "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
 ];
 
 /// What a host answered.
