@@ -99,7 +99,7 @@ pub(crate) struct ModelPrice {
 }
 
 /// `[tools]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolSettings {
     /// Whether the delegation tools are offered.
     pub(crate) subagent_tools: bool,
