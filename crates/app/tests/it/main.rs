@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod clean;
+mod commands;
 mod completions;
 mod config;
 mod corpus;

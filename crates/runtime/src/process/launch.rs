@@ -9,14 +9,14 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use rustix::{io::Errno, process::Signal};
+use rustix::io::Errno;
 use tempfile::{NamedTempFile, TempPath};
 use tokio::io::Interest;
 
 use super::{
     CommandSandbox, Processes,
     channel::Channel,
-    leader::Leader,
+    leader::{Leader, Stop},
     output::Collector,
     running::{Keyboard, Process},
     supervisor::{Source, Supervisor},
@@ -141,8 +141,7 @@ impl Processes {
                 LaunchError::DirectoryGone(directory.clone())
             }
         })?;
-        let ending = if self.setup.sandbox.is_some() { Signal::TERM } else { Signal::KILL };
-        let leader = Arc::new(Leader::new(child, ending)?);
+        let leader = Arc::new(Leader::new(child, self.stop())?);
         let source = Arc::new(Channel::new(ends.output, ends.interest)?);
         let keyboard = match (input, ends.input) {
             (Input::Terminal, _) => Keyboard::Terminal(Arc::clone(&source)),
@@ -156,6 +155,11 @@ impl Processes {
         let source = Source { channel: source, script };
         let supervisor = Supervisor::new(leader, source, collector, watcher);
         Ok(Process::watched_by(supervisor, keyboard))
+    }
+
+    /// What ends the commands that are started here.
+    fn stop(&self) -> Stop {
+        if self.setup.sandbox.is_some() { Stop::Ask } else { Stop::Kill }
     }
 
     /// A command that leads a group of its own. Where there is a sandbox, its helper starts the program,

@@ -1,4 +1,4 @@
-//! A process under way, as its owner sees it. Dropping it kills the process with its group.
+//! A process under way, as its owner sees it. Dropping it ends the process with everything it started.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -91,9 +91,9 @@ impl Process {
         self.progress.borrow().ending
     }
 
-    /// Kills it with everything in its group.
-    pub(crate) fn kill(&self) {
-        self.leader.kill();
+    /// Ends it with everything it started.
+    pub(crate) fn stop(&self) {
+        self.leader.stop();
     }
 
     /// Shows its output there from now on.
@@ -165,7 +165,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.leader.kill();
+        self.leader.stop();
     }
 }
 

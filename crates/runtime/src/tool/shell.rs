@@ -137,7 +137,7 @@ async fn run(arguments: Value, context: &ToolContext) -> Result<ToolOutput, Tool
     let ended = if let Some(ending) = ended {
         Ended::ByItself(ending)
     } else {
-        process.kill();
+        process.stop();
         // It ends at once, unless the system itself hangs.
         tokio::time::timeout(TO_STOP / 2, process.ended()).await.ok();
         Ended::TimedOut(limit)

@@ -5,6 +5,7 @@ mod arguments;
 mod bounded;
 mod catalogue;
 mod edit_file;
+mod ending;
 mod exec_command;
 mod foresight;
 mod glob_files;

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{Fixture, shell::is_gone};
+use super::{Fixture, ending::Sleeper};
 
 /// The answer of a command that goes on, which must be there.
 async fn start(fixture: &Fixture, arguments: Value) -> String {
@@ -40,18 +40,23 @@ async fn a_command_that_ends_needs_no_session() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_is_talked_to_through_a_pipe() {
-    let fixture = Fixture::new();
-    let text = start(&fixture, json!({"command": "cat", "yield_time_ms": 0})).await;
+    for fixture in Fixture::both() {
+        talk_through_a_pipe(&fixture).await;
+    }
+}
+
+async fn talk_through_a_pipe(fixture: &Fixture) {
+    let text = start(fixture, json!({"command": "cat", "yield_time_ms": 0})).await;
     assert_eq!(text, "(no output)\n[still running, session_id 1]");
-    assert_eq!(typed(&fixture, 1, "one\n").await, "one\n[still running, session_id 1]");
+    assert_eq!(typed(fixture, 1, "one\n").await, "one\n[still running, session_id 1]");
     // Only what is new.
-    assert_eq!(typed(&fixture, 1, "two\n").await, "two\n[still running, session_id 1]");
+    assert_eq!(typed(fixture, 1, "two\n").await, "two\n[still running, session_id 1]");
     let waited = json!({"session_id": 1, "yield_time_ms": 10});
     let waited = fixture.answer("write_stdin", waited).await;
     assert_eq!(waited.text, "(no output)\n[still running, session_id 1]");
-    let text = typed(&fixture, 1, "three\n\u{4}").await;
+    let text = typed(fixture, 1, "three\n\u{4}").await;
     assert!(text.starts_with("three\n[exit code 0, "), "{text}");
-    assert!(typed(&fixture, 1, "four\n").await.contains("no session 1"));
+    assert!(typed(fixture, 1, "four\n").await.contains("no session 1"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,38 +123,39 @@ async fn input_that_nobody_reads_does_not_hang_the_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_bounded_and_end_with_their_run() {
-    let fixture = Fixture::new();
-    for _ in 0..16 {
-        start(&fixture, json!({"command": "echo $$ >> pids; exec sleep 1000", "yield_time_ms": 0}))
-            .await;
-    }
-    let answer = fixture.answer("exec_command", json!({"command": "true"})).await;
-    assert!(
-        answer.is_error && answer.text.starts_with("16 sessions are open; end one first: "),
-        "{}",
-        answer.text
-    );
-    let pids = loop {
-        let pids = fs::read_to_string(fixture.root().join("pids")).unwrap_or_default();
-        if pids.lines().count() == 16 {
-            break pids;
+    for fixture in Fixture::both() {
+        let mut sleepers: Vec<Sleeper> = (0..16).map(|_| Sleeper::new()).collect();
+        for sleeper in &sleepers {
+            let arguments = json!({"command": format!("exec {sleeper}"), "yield_time_ms": 0});
+            start(&fixture, arguments).await;
         }
-        tokio::task::yield_now().await;
-    };
-    rustix::process::kill_process(
-        rustix::process::Pid::from_raw(pids.lines().next().unwrap().parse().unwrap()).unwrap(),
-        rustix::process::Signal::KILL,
-    )
-    .unwrap();
-    // The one that has ended makes room for another.
-    loop {
         let answer = fixture.answer("exec_command", json!({"command": "true"})).await;
-        if !answer.is_error {
-            break;
-        }
+        let expected = "16 sessions are open; end one first: open are 1 (`exec sleep ";
+        assert!(answer.is_error && answer.text.starts_with(expected), "{}", answer.text);
+        let ended = sleepers.remove(3);
+        ended.wait_for();
+        ended.kill();
+        // The one that has ended makes room for another.
+        while fixture.answer("exec_command", json!({"command": "true"})).await.is_error {}
+        sleepers.iter().for_each(Sleeper::wait_for);
+        drop(fixture);
+        sleepers.iter().for_each(Sleeper::wait_until_gone);
     }
-    drop(fixture);
-    pids.lines().for_each(is_gone);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn control_characters_work_on_a_terminal() {
+    // Only the sandbox's helper makes a terminal the controlling one.
+    let fixture = Fixture::new().sandboxed();
+    let arguments = json!({"command": "trap 'echo; echo interrupted; exit 7' INT; echo up; while :; do read -r x; done", "tty": true, "yield_time_ms": 500});
+    assert!(start(&fixture, arguments).await.starts_with("up\n[still running"));
+    let text = typed(&fixture, 1, "\u{3}").await;
+    assert!(text.contains("interrupted\n[exit code 7, "), "{text}");
+    start(&fixture, json!({"command": "cat", "tty": true, "yield_time_ms": 0})).await;
+    let text = typed(&fixture, 2, "line\n").await;
+    assert_eq!(text, "line\nline\n[still running, session_id 2]");
+    let text = typed(&fixture, 2, "\u{4}").await;
+    assert!(text.contains("[exit code 0, "), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,131 @@
+//! Commands of agents in the whole program: run in the sandbox, shown as they come, gone with the program.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use attache_testkit::{
+    project::TestProject,
+    scripted_server::{ScriptedServer, WireApi, tool_call},
+};
+use serde_json::{Value, json};
+
+use crate::providers::{completes, lab};
+
+const API: WireApi = WireApi::Chat;
+/// An agent that the user typed, and so trusts.
+const WORKER: &str = r#"{"worker": {"description": "Works.", "prompt": "You work."}}"#;
+
+/// A project whose model runs that command and then is done.
+fn running(server: &ScriptedServer, arguments: &Value) -> TestProject {
+    server.answer(API.answer(&tool_call("call_1", "shell", arguments)));
+    server.answer(API.answer(&completes("done")));
+    lab(server, API, "")
+}
+
+/// What the model was told about its command.
+fn told(server: &ScriptedServer) -> String {
+    let request = server.requests()[1].json();
+    let messages = request["messages"].as_array().unwrap();
+    let result = messages.iter().find(|message| message["role"] == "tool").unwrap();
+    result["content"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_command_runs_without_keys_and_is_shown_as_it_comes() {
+    let server = ScriptedServer::start();
+    let command = "echo hello; env | grep -e LAB -e ^ATTACHE; cat; echo $TMPDIR > out.txt";
+    let project = running(&server, &json!({ "command": command }));
+    let arguments = [
+        "run",
+        "worker",
+        "go",
+        "--agents",
+        WORKER,
+        "--approve",
+        "all",
+        "--output-format",
+        "stream-json",
+    ];
+    let ran = project.run(&arguments);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let text = told(&server);
+    assert!(text.starts_with("hello\n[exit code 0, "), "{text}");
+    let events: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let chunk = events.iter().find(|event| event["event_type"] == "TOOL_OUTPUT_CHUNK");
+    assert_eq!(chunk.unwrap()["data"]["text"], "hello\n", "{}", ran.stdout);
+    let transcript = fs::read_to_string(events.last().unwrap()["transcript"].as_str().unwrap());
+    assert!(!transcript.unwrap().contains("tool_output_chunk"));
+    // The run's directory for temporary files went with it.
+    let temporary = fs::read_to_string(project.root().join("out.txt")).unwrap();
+    assert!(!temporary.trim().is_empty() && fs::metadata(temporary.trim()).is_err());
+}
+
+#[test]
+fn a_command_that_nobody_approves_does_not_run() {
+    let server = ScriptedServer::start();
+    let project = running(&server, &json!({"command": "touch was-here"}));
+    let ran = project.run(&["run", "worker", "go", "--agents", WORKER]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!project.root().join("was-here").exists());
+}
+
+/// Whether a process has this argument.
+fn lives(word: &str) -> bool {
+    fs::read_dir("/proc").unwrap().flatten().any(|process| {
+        let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0);
+        words.next() == Some(b"sleep") && words.next() == Some(word.as_bytes())
+    })
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn whatever_ends_the_program_ends_its_commands() {
+    for signal in ["-KILL", "-TERM", "-INT", "-HUP"] {
+        let server = ScriptedServer::start();
+        let unique = std::process::id();
+        let marks = [1, 2, 3].map(|number| format!("1000.{unique}{number}{}", signal.len()));
+        let [one, two, three] = &marks;
+        let command = format!(
+            "trap '' TERM INT HUP; sleep {one} & setsid sleep {two} >/dev/null 2>&1 & (setsid sh -c 'sleep {three} & exit' &); echo up; wait"
+        );
+        let project = running(&server, &json!({ "command": command }));
+        let arguments = [
+            "run",
+            "worker",
+            "go",
+            "--agents",
+            WORKER,
+            "--approve",
+            "all",
+            "--output-format",
+            "stream-json",
+        ];
+        let mut child = project
+            .command(&arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let is_up = |line: String| line.contains("TOOL_OUTPUT_CHUNK") && line.contains("up");
+        assert!(lines.by_ref().any(|line| is_up(line.unwrap())), "{signal}");
+        wait_until("the commands start", || marks.iter().all(|mark| lives(mark)));
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        child.wait().unwrap();
+        wait_until("the commands end", || !marks.iter().any(|mark| lives(mark)));
+    }
+}
