@@ -1,3 +1,6 @@
-//! What a run changed: the difference of two versions of a file.
+//! What a run changed: the versions of its files, their differences, and the patch of all of them.
 
+pub mod git_patch;
 pub mod line_diff;
+pub mod run_patch;
+pub mod versions;

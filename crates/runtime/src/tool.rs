@@ -7,6 +7,7 @@ mod apply_patch;
 mod arguments;
 pub mod artifacts;
 pub mod catalogue;
+mod change_sink;
 mod command_call;
 mod content;
 mod edit_file;
@@ -39,7 +40,7 @@ pub use attache_kernel::run::tool_spec::{Concurrency, Repeatability, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub use self::{file_guard::FileGuard, seen_files::SeenFiles};
+pub use self::{change_sink::ChangeSink, file_guard::FileGuard, seen_files::SeenFiles};
 use self::{findings::Findings, output::OutputSink};
 use crate::{
     executor::Patience,
@@ -138,6 +139,8 @@ pub struct ToolContext {
     pub files: FileGuard,
     /// What the agent knows of files.
     pub seen: SeenFiles,
+    /// What the call does to files.
+    pub changes: ChangeSink,
     /// What its answer consists of.
     pub answer_form: AnswerForm,
     /// What was found out about the call before it was judged: a call that changes files changes no
@@ -170,6 +173,7 @@ impl ToolContext {
             artifacts,
             files,
             seen: SeenFiles::default(),
+            changes: ChangeSink::default(),
             answer_form: AnswerForm::default(),
             foresight: Arc::default(),
             output: OutputSink::default(),

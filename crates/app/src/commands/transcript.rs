@@ -2,9 +2,13 @@
 
 use attache_kernel::run::{
     event::Event,
+    file_change,
     transcript::{Header, Line},
 };
-use attache_runtime::store::{RunState, StoreError, Transcript, files::Follower};
+use attache_runtime::{
+    changes::run_patch::{Direction, RunPatch},
+    store::{FileStore, RunState, Store as _, StoreError, Transcript, files::Follower},
+};
 use clap::Args;
 use clap_complete::CompletionCandidate;
 
@@ -13,8 +17,8 @@ use crate::{
     environment::Environment,
     failure::{Exit, Failure},
     print::{
-        self, Reader,
-        transcript::{Detail, TranscriptPage},
+        self, Reader, Stream,
+        transcript::{Detail, Place, TranscriptPage},
     },
     setup::{OutputFormat, Setup},
     transcripts,
@@ -29,6 +33,8 @@ use crate::{
   attache transcript agent-7f9c          the beginning of an id is enough
   attache transcript last --full         with whole tool results and thinking
   attache transcript last --follow       while it goes on, until it ends
+  attache transcript last --diff         what it changed, as a patch
+  attache transcript last --diff --reverse | git apply
   attache transcript last --json | jq -c 'select(.event.type == \"tool_returned\")'")]
 pub(crate) struct TranscriptArgs {
     /// The run's id, the beginning of one, or `last`.
@@ -40,12 +46,21 @@ pub(crate) struct TranscriptArgs {
     /// Go on while the run does, and end with it.
     #[arg(short, long)]
     follow: bool,
+    /// Print what the run's file tools changed, as one patch that `git apply` takes.
+    #[arg(long, conflicts_with_all = ["full", "follow"])]
+    diff: bool,
+    /// The patch back: it undoes what the run changed.
+    #[arg(long, requires = "diff")]
+    reverse: bool,
 }
 
 pub(crate) fn run(args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure> {
     let store = transcripts::store(setup);
     let id = transcripts::resolve(&args.id, &store)?;
     let failed = |error| transcripts::failure(&error);
+    if args.diff {
+        return show_patch(&store.read(&id).map_err(failed)?, &store, args, setup);
+    }
     if setup.format == OutputFormat::Json {
         let follower = store.follow(&id).map_err(failed)?;
         show_lines(follower, RunState::Running, args, setup)?;
@@ -54,7 +69,7 @@ pub(crate) fn run(args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure>
     let state = match store.read(&id) {
         Ok(transcript) => {
             if !args.follow || !is_open(transcript.state) {
-                return show(&transcript, args, setup);
+                return show(&transcript, &store, args, setup);
             }
             transcript.state
         }
@@ -67,14 +82,52 @@ pub(crate) fn run(args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure>
     Ok(Exit::Success)
 }
 
+/// Prints the changes of a run as a patch; its bytes count in a pipe.
+fn show_patch(
+    transcript: &Transcript,
+    store: &FileStore,
+    args: &TranscriptArgs,
+    setup: &Setup,
+) -> Result<Exit, Failure> {
+    let artifacts = store.artifacts_dir(&transcript.header.run);
+    let artifacts = artifacts.map_err(|error| transcripts::failure(&error))?;
+    let changes = transcript.entries.iter().flat_map(|entry| match &entry.event {
+        Event::ToolReturned { changes, .. } => changes.as_slice(),
+        _ => &[],
+    });
+    let changes = file_change::sum(changes);
+    let direction = if args.reverse { Direction::Reverse } else { Direction::Forward };
+    let patch = RunPatch::of(&changes, &artifacts, direction);
+    for (path, reason) in &patch.left_out {
+        print::aside(&format!("{path} is not in the patch: {reason}"));
+    }
+    if changes.is_empty() {
+        print::aside(&format!("{} changed no files", transcript.header.run.agent_id));
+    }
+    if setup.format == OutputFormat::Json {
+        print::json(&serde_json::json!({"patch": patch.text}))?;
+    } else if Stream::Out.is_terminal() {
+        print::out(&(print::diff::painted(&patch.text).join("\n") + "\n"))?;
+    } else {
+        print::exact(&patch.text)?;
+    }
+    Ok(Exit::Success)
+}
+
 fn is_open(state: RunState) -> bool {
     matches!(state, RunState::Queued | RunState::Running)
 }
 
-fn show(transcript: &Transcript, args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure> {
+fn show(
+    transcript: &Transcript,
+    store: &FileStore,
+    args: &TranscriptArgs,
+    setup: &Setup,
+) -> Result<Exit, Failure> {
     let path = setup.shown(&transcript.path).display().to_string();
+    let place = Place { path, artifacts: store.artifacts_dir(&transcript.header.run).ok() };
     let (mut page, mut text) =
-        TranscriptPage::new(args.detail(), &transcript.header, transcript.state, &path);
+        TranscriptPage::new(args.detail(), &transcript.header, transcript.state, place);
     for entry in &transcript.entries {
         text.push_str(&page.entry(entry));
     }
@@ -97,6 +150,7 @@ struct Watched {
     detail: Detail,
     format: OutputFormat,
     path: String,
+    store: FileStore,
     /// What had become of the run when it was first looked at.
     state: RunState,
     page: Option<TranscriptPage>,
@@ -113,6 +167,7 @@ fn show_lines(
         detail: args.detail(),
         format: setup.format,
         path: setup.shown(follower.path()).display().to_string(),
+        store: transcripts::store(setup),
         state,
         page: None,
         ended: false,
@@ -153,7 +208,9 @@ impl Watched {
     }
 
     fn head(&mut self, header: &Header) -> String {
-        let (page, head) = TranscriptPage::new(self.detail, header, self.state, &self.path);
+        let artifacts = self.store.artifacts_dir(&header.run).ok();
+        let place = Place { path: self.path.clone(), artifacts };
+        let (page, head) = TranscriptPage::new(self.detail, header, self.state, place);
         self.page = Some(page);
         head
     }

@@ -1,6 +1,40 @@
 //! A diff or a command, line by line, painted by what each line does.
 
-use super::palette::{Tone, paint};
+use std::path::Path;
+
+use attache_kernel::run::file_change::{FileChange, FileVersion};
+use attache_runtime::changes::{line_diff::LineDiff, versions};
+
+use super::{
+    palette::{Tone, paint},
+    visible::visible,
+};
+
+/// How many lines and bytes of one file are shown in brief.
+const BRIEF: (usize, usize) = (60, 16 * 1024);
+
+/// How much of a change is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Brief,
+    Whole,
+}
+
+/// What a call did to a file, painted; nothing if its versions were not kept.
+pub(crate) fn of_change(change: &FileChange, artifacts: &Path, extent: Extent) -> Vec<String> {
+    let read = |version: Option<&FileVersion>| match version {
+        None => Some(String::new()),
+        Some(version) => versions::read(artifacts, version.text.as_deref()?).ok(),
+    };
+    let (before, after) = (read(change.before.as_ref()), read(change.after.as_ref()));
+    let (Some(before), Some(after)) = (before, after) else { return Vec::new() };
+    let diff = LineDiff::of(&before, &after);
+    let (lines, bytes) = BRIEF;
+    painted(&match extent {
+        Extent::Brief => diff.shortened(lines, bytes),
+        Extent::Whole => diff.to_string(),
+    })
+}
 
 /// The lines of a text, painted if they are those of a diff.
 pub(crate) fn painted(text: &str) -> Vec<String> {
@@ -14,7 +48,7 @@ pub(crate) fn painted(text: &str) -> Vec<String> {
     };
     let painted = text.lines().map(|line| match tone(line).filter(|_| is_diff) {
         Some(tone) => paint(tone, line),
-        None => line.to_owned(),
+        None => visible(line).into_owned(),
     });
     painted.collect()
 }

@@ -3,12 +3,13 @@
 //! It is made line by line, so a run that still goes on is shown like one that is over. What models
 //! and tools wrote cannot steer the terminal.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, path::PathBuf};
 
 use attache_kernel::{
     model::usage::Usage,
     run::{
         event::{ApprovalDecision, Event, compaction::Compaction},
+        file_change::FileChange,
         message::{AssistantPart, Message, ToolResult, UserPart},
         outcome::{Ending, Outcome, Status},
         transcript::{Entry, Header, Replay},
@@ -17,10 +18,11 @@ use attache_kernel::{
 use attache_runtime::store::RunState;
 
 use super::{
+    diff::{self, Extent},
     number::{count, grouped, size, time},
     palette::{Tone, paint},
     table::clip,
-    visible::visible,
+    visible::{one_line, visible},
 };
 
 /// How much of an answer, or of a call's arguments, is shown on its line.
@@ -33,6 +35,15 @@ pub(crate) enum Detail {
     Brief,
     /// What was thought and answered as well.
     Full,
+}
+
+/// Where a run lies.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// The path of its transcript, as it is shown.
+    pub(crate) path: String,
+    /// The directory of its artifacts.
+    pub(crate) artifacts: Option<PathBuf>,
 }
 
 /// A call that has no answer yet.
@@ -54,6 +65,8 @@ impl OpenCall {
 #[derive(Debug)]
 pub(crate) struct TranscriptPage {
     detail: Detail,
+    /// Where the versions of changed files lie.
+    artifacts: Option<PathBuf>,
     max_turns: u32,
     /// The calls that have no answer yet, in the order they were made.
     open_calls: Vec<OpenCall>,
@@ -69,17 +82,19 @@ impl TranscriptPage {
         detail: Detail,
         header: &Header,
         state: RunState,
-        path: &str,
+        place: Place,
     ) -> (Self, String) {
+        let Place { path, artifacts } = place;
         let mut page = Self {
             detail,
+            artifacts,
             max_turns: header.run.limits.max_turns,
             open_calls: Vec::new(),
             turn_began_ms: 0,
             replay: Replay::new(header.clone()).ok(),
             text: String::new(),
         };
-        page.head(header, state, path);
+        page.head(header, state, &path);
         let head = page.take();
         (page, head)
     }
@@ -203,8 +218,9 @@ impl TranscriptPage {
                 self.reply(message);
                 self.used(usage, *cost_usd, at_ms);
             }
-            Event::ToolReturned { tool_name, result, duration_ms } => {
+            Event::ToolReturned { tool_name, result, duration_ms, changes } => {
                 self.answer(tool_name, result, *duration_ms);
+                self.changes(changes);
             }
             Event::Ended { ending } => self.end(ending),
             other => self.remark(other),
@@ -367,6 +383,20 @@ impl TranscriptPage {
         for artifact in &result.artifacts {
             let said = format!("  {}: {}", artifact.description, artifact.path);
             self.note(Tone::Faint, &said);
+        }
+    }
+
+    /// What a call did to files.
+    fn changes(&mut self, changes: &[FileChange]) {
+        let Some(artifacts) = self.artifacts.clone() else { return };
+        let extent = if self.detail == Detail::Full { Extent::Whole } else { Extent::Brief };
+        for change in changes {
+            if changes.len() > 1 {
+                self.note(Tone::Faint, &format!("  {}", one_line(&change.path)));
+            }
+            for line in diff::of_change(change, &artifacts, extent) {
+                self.line(&format!("    {line}"));
+            }
         }
     }
 

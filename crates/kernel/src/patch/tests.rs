@@ -162,27 +162,25 @@ fn a_hunk_that_does_not_fit_says_why() {
     assert!(refused(text, &many).contains("… 992 more lines"));
 }
 
-/// A patch that turns one text into another: everything goes, everything comes.
-fn whole(before: &[String], after: &[String]) -> String {
-    let signed = |sign: char, lines: &[String]| {
-        lines.iter().map(|line| format!("{sign}{line}\n")).collect::<String>()
-    };
-    format!("@@\n{}{}", signed('-', before), signed('+', after)).trim_end_matches('\n').to_owned()
+fn signed(sign: &str, lines: &[String], ending: &str) -> String {
+    lines.iter().map(|line| format!("{sign}{line}{ending}")).collect::<Vec<_>>().concat()
 }
 
-/// A patch with what two texts share, made line by line.
+/// A patch that turns one text into another: everything goes, everything comes.
+fn whole(before: &[String], after: &[String]) -> String {
+    let body = format!("@@\n{}{}", signed("-", before, "\n"), signed("+", after, "\n"));
+    body.trim_end_matches('\n').to_owned()
+}
+
+/// A patch that keeps what two texts have in common at their beginning.
 fn by_line(before: &[String], after: &[String]) -> String {
-    let mut body = String::from("@@\n");
     let shared = before.iter().zip(after).take_while(|(one, other)| one == other).count();
-    for line in &before[..shared] {
-        body.push_str(&format!(" {line}\n"));
-    }
-    for line in &before[shared..] {
-        body.push_str(&format!("-{line}\n"));
-    }
-    for line in &after[shared..] {
-        body.push_str(&format!("+{line}\n"));
-    }
+    let body = format!(
+        "@@\n{}{}{}",
+        signed(" ", &before[..shared], "\n"),
+        signed("-", &before[shared..], "\n"),
+        signed("+", &after[shared..], "\n")
+    );
     body.trim_end_matches('\n').to_owned()
 }
 
@@ -217,9 +215,7 @@ proptest! {
         after in prop::collection::vec("[a-d]{1,3}", 1..20),
         ending in prop::sample::select(vec!["\n", "\r\n"]),
     ) {
-        let text = |lines: &[String]| {
-            lines.iter().map(|line| format!("{line}{ending}")).collect::<String>()
-        };
+        let text = |lines: &[String]| signed("", lines, ending);
         for body in [whole(&before, &after), by_line(&before, &after)] {
             prop_assert_eq!(applied(&text(&before), &body), text(&after));
         }

@@ -19,6 +19,7 @@ use crate::{
     model::usage::Usage,
     rights::tool_name::ToolName,
     run::{
+        file_change::FileChange,
         message::{Message, ToolResult},
         outcome::{Ending, RecoveredFrom},
     },
@@ -133,6 +134,9 @@ pub enum Event {
         result: ToolResult,
         /// How long the tool took; none if it never ran.
         duration_ms: Option<u64>,
+        /// What the tool did to files.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<FileChange>,
     },
     /// A call waits for somebody's decision; it has not begun, and the wall clock is paused.
     ApprovalRequested {

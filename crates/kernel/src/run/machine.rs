@@ -53,6 +53,7 @@ use crate::{
         assignment::{Assignment, Finish, RunRequest},
         conversation::Conversation,
         event::Event,
+        file_change,
         message::{Message, ToolCall},
         outcome::{Ending, Outcome, Status},
         tool_spec::ToolSpec,
@@ -433,6 +434,7 @@ impl Run {
             usage: self.state.usage.clone(),
             cost_usd: self.state.cost.usd(),
             artifacts: self.state.artifacts.clone(),
+            changes: file_change::sum(&self.state.changes),
         }
     }
 }

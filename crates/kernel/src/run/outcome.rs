@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     id::{AgentName, RunId, SessionId},
     model::{choice::ChosenBy, usage::Usage},
-    run::message::Artifact,
+    run::{file_change::FileChange, message::Artifact},
 };
 
 /// How a run ended.
@@ -110,6 +110,8 @@ pub struct Outcome {
     pub cost_usd: Option<f64>,
     /// What its calls left behind.
     pub artifacts: Vec<Artifact>,
+    /// What its calls did to files, one change for each file.
+    pub changes: Vec<FileChange>,
 }
 
 /// The model that ran, and which rule chose it.
@@ -150,6 +152,8 @@ pub struct Surroundings {
     pub transcript: Option<String>,
     /// What its descendants used.
     pub descendants: Descendants,
+    /// What its file tools wrote.
+    pub changes: Option<Changes>,
 }
 
 /// What the descendants of a run used.
@@ -294,7 +298,7 @@ impl Outcome {
             artifacts: self.artifacts,
             tree,
             resumed_from: of.resumed_from.cloned(),
-            changes: None,
+            changes: surroundings.changes,
         }
     }
 }

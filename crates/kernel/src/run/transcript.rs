@@ -24,6 +24,10 @@ pub const FORMAT: u32 = 1;
 /// One line of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one header, and all other lines are events"
+)]
 pub enum Line {
     /// The first line.
     Header(Box<Header>),

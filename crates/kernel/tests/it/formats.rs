@@ -158,6 +158,7 @@ impl Short {
         let surroundings = Surroundings {
             transcript: Some("/home/u/.attache/sessions/0198a3c4/agent-7f9c2d1e.jsonl".to_owned()),
             descendants: Descendants { agents: 2, total_tokens: 1000, cost_usd: Some(0.5) },
+            changes: None,
         };
         outcome.into_result(&self.run.assignment().result_of(), surroundings)
     }
@@ -328,6 +329,7 @@ fn an_unknown_cost_in_the_tree_hides_the_cost_of_the_tree() {
     let surroundings = Surroundings {
         transcript: None,
         descendants: Descendants { agents: 1, total_tokens: 1, cost_usd: None },
+        changes: None,
     };
     let assignment = assignment();
     let result = outcome.into_result(&assignment.result_of(), surroundings);

@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_long_difference_is_shortened_and_says_so() {
-        let long: String = (0..100).map(|line| format!("{line}\n")).collect();
+        let long = (0..100).map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
         let diff = LineDiff::of("", &long);
         assert_eq!((diff.added, diff.removed), (100, 0));
         assert_eq!(diff.shortened(3, 1000), "@@ -0,0 +1,100 @@\n+0\n+1\n… 98 more lines\n");

@@ -15,7 +15,7 @@ use super::Driver;
 use crate::{
     approvals::Question,
     store::StoreError,
-    tool::{AnswerForm, Tool, ToolContext, ToolOutput, output::Pieces},
+    tool::{AnswerForm, ChangeSink, Tool, ToolContext, ToolOutput, output::Pieces},
 };
 
 impl Driver {
@@ -73,10 +73,13 @@ impl Driver {
         let own_context = |call: &PendingCall| ToolContext {
             foresight: Arc::new(self.run.foresight(&call.id).cloned().unwrap_or_default()),
             output: pieces.sink(&call.id),
+            changes: ChangeSink::default(),
             ..context.clone()
         };
+        let mut sinks = Vec::with_capacity(calls.len());
         let begun = calls.into_iter().map(|call| {
             let context = own_context(&call);
+            sinks.push((call.id.clone(), context.changes.clone()));
             self.answer(call, context)
         });
         let mut under_way: FuturesUnordered<_> = begun.collect();
@@ -103,10 +106,29 @@ impl Driver {
                 Ok(None) => return Ok(()),
                 Err(interruption) => {
                     drop(under_way);
+                    self.record_cut_off(sinks).await?;
                     return self.interrupted(interruption).await;
                 }
             }
         }
+    }
+
+    /// Records what calls did to files before they were stopped; they do no more.
+    async fn record_cut_off(
+        &mut self,
+        sinks: Vec<(ToolCallId, ChangeSink)>,
+    ) -> Result<(), StoreError> {
+        for (id, sink) in sinks {
+            let changes = sink.close();
+            let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+            if paths.is_empty() {
+                continue;
+            }
+            let text = format!("it was stopped after it had changed {}", paths.join(", "));
+            let answer = ToolAnswer { text, is_error: true, changes, ..ToolAnswer::default() };
+            self.feed(|run, now| run.tool_returned(&id, answer, now)).await?;
+        }
+        Ok(())
     }
 
     fn answer(
@@ -128,7 +150,8 @@ impl Driver {
                         .unwrap_or_else(|_| timed_out(&name, limit))
                 }
             };
-            (call.id, into_answer(&name, output))
+            let changes = context.changes.close();
+            (call.id, ToolAnswer { changes, ..into_answer(&name, output) })
         };
         answer.instrument(span)
     }
@@ -161,5 +184,5 @@ fn into_answer(name: &str, output: ToolOutput) -> ToolAnswer {
         })
         .collect();
     let ToolOutput { text, is_error, images, data, artifacts: _ } = output;
-    ToolAnswer { text, is_error, images, artifacts, data }
+    ToolAnswer { text, is_error, images, artifacts, data, changes: Vec::new() }
 }

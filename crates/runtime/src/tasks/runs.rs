@@ -22,8 +22,9 @@ use attache_kernel::{
         Run, RunError,
         assignment::{Assignment, RunRequest},
         event::Event,
+        file_change::FileChange,
         fork::Fork,
-        outcome::{RunResult, Surroundings},
+        outcome::{Changes, RunResult, Surroundings},
         tool_spec::ToolSpec,
         transcript::Header,
     },
@@ -36,6 +37,7 @@ use uuid::Uuid;
 
 use crate::{
     approvals::Approvals,
+    changes::run_patch::{Direction, RunPatch},
     clock,
     events::{EventLog, Events},
     executor::{Broken, Execution, Patience, drive},
@@ -492,6 +494,7 @@ fn tell(span: &Span, result: &RunResult) {
 /// Drives a run to its end.
 async fn carry_out(execution: Execution, live: &LiveRun, transcript: String) -> RunResult {
     let mut transcript = Some(transcript);
+    let artifacts = Arc::clone(&execution.context.artifacts);
     let (run, outcome) = drive(execution).await.unwrap_or_else(|Broken { run, error }| {
         if matches!(error, StoreError::Removed { .. }) {
             transcript = None;
@@ -500,8 +503,24 @@ async fn carry_out(execution: Execution, live: &LiveRun, transcript: String) -> 
         (*run, outcome)
     });
     live.events.close();
-    let surroundings = Surroundings { transcript, descendants: live.descendants() };
+    let changes = changes_of(outcome.changes.clone(), artifacts).await;
+    let surroundings = Surroundings { transcript, descendants: live.descendants(), changes };
     outcome.into_result(&run.assignment().result_of(), surroundings)
+}
+
+/// What a run's file tools wrote, with the patch of it kept among its artifacts.
+async fn changes_of(changes: Vec<FileChange>, artifacts: Arc<Artifacts>) -> Option<Changes> {
+    if changes.is_empty() {
+        return None;
+    }
+    let files = changes.iter().map(|change| change.path.clone()).collect();
+    let kept = tokio::task::spawn_blocking(move || {
+        let patch = RunPatch::of(&changes, artifacts.directory(), Direction::Forward);
+        artifacts.keep_patch(&patch.text)
+    });
+    let kept = kept.await.ok().and_then(Result::ok);
+    let patch = kept.map(|path| path.display().to_string()).unwrap_or_default();
+    Some(Changes { files, patch, branch: None })
 }
 
 /// A name for a new run.

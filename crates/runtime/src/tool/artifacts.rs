@@ -6,7 +6,7 @@ mod stream;
 
 use std::{
     borrow::Cow,
-    fs::{DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
@@ -16,6 +16,7 @@ use std::{
 pub(crate) use self::stream::ArtifactFile;
 
 use crate::{
+    changes::versions,
     store::Secrets,
     tool::{
         ToolOutput,
@@ -105,6 +106,44 @@ impl Artifacts {
     /// A text without the secrets that appear in no artifact.
     pub(crate) fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.secrets.mask(text)
+    }
+
+    /// Keeps a version of a file, and gives the name it has among the versions; `None` if it cannot be
+    /// kept. This writes to disk: call it where blocking is allowed.
+    pub(crate) fn keep_version(&self, text: &str) -> Option<String> {
+        let text = self.secrets.mask(text);
+        let name = versions::name_of(&text);
+        let path = versions::path_of(&self.directory, &name);
+        if path.exists() {
+            return Some(name);
+        }
+        let bytes = text.len() as u64;
+        if self.kept.fetch_add(bytes, Ordering::Relaxed) + bytes > MAX_KEPT {
+            self.kept.fetch_sub(bytes, Ordering::Relaxed);
+            return None;
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(path.parent()?).ok()?;
+        // A version that is half written has another name than a whole one.
+        let half = path.with_extension("part");
+        let mut options = OpenOptions::new();
+        let mut file =
+            options.write(true).create(true).truncate(true).mode(0o600).open(&half).ok()?;
+        let written = file.write_all(text.as_bytes()).and_then(|()| fs::rename(&half, &path));
+        if written.is_err() {
+            fs::remove_file(&half).unwrap_or_default();
+            return None;
+        }
+        Some(name)
+    }
+
+    /// Keeps the patch of the whole run, and says where. This writes to disk.
+    pub(crate) fn keep_patch(&self, text: &str) -> io::Result<PathBuf> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        let path = self.directory.join("changes.patch");
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+        file.write_all(self.secrets.mask(text).as_bytes())?;
+        Ok(path)
     }
 
     /// Keeps a text, and says it in the words that a cut ends with.

@@ -10,25 +10,34 @@ mod report;
 
 use std::{future::ready, sync::Arc};
 
-use attache_kernel::rights::tool_name::BuiltinTool;
+use attache_kernel::{
+    rights::tool_name::BuiltinTool,
+    run::file_change::{FileChange, FileVersion},
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::plan::FileEdit;
 pub(super) use self::plan::Plan;
 use super::{
-    Foresight, ForesightFuture, ToolContext, ToolFuture, ToolOutput,
+    ChangeSink, Foresight, ForesightFuture, ToolContext, ToolFuture, ToolOutput,
     arguments::ArgumentError,
+    artifacts::Artifacts,
     file_guard::Readable,
     off_thread::{foreseen, off_thread},
-    seen_files::{Knowledge, SeenFiles},
+    seen_files::{Earlier, Knowledge, SeenFiles},
     text_file::TextFile,
     wording::{count, size},
 };
-use crate::tool::workspace::{Destination, Occupant, Workspace, WriteError};
+use crate::{
+    changes::line_diff::LineDiff,
+    tool::workspace::{Destination, Occupant, Stamp, Workspace, WriteError},
+};
 
 /// The longest content that is written.
 const MAX_CONTENT: usize = 10 << 20;
+/// How much is shown of what changed in a stale file, in lines and bytes.
+const STALE: (usize, usize) = (20, 2 * 1024);
 
 /// The arguments of a call that changes files.
 pub(super) trait Edits: Sized + Send + 'static {
@@ -79,6 +88,9 @@ pub(super) struct Desk {
     /// What the tool may have, and what the agent may read.
     guards: [Readable; 2],
     seen: SeenFiles,
+    /// Where the versions of files are kept.
+    artifacts: Arc<Artifacts>,
+    changes: ChangeSink,
 }
 
 impl Desk {
@@ -87,16 +99,22 @@ impl Desk {
             workspace: context.workspace.clone(),
             guards: [context.files.of(tool), context.files.of(BuiltinTool::ReadFile)],
             seen: context.seen.clone(),
+            artifacts: context.artifacts.clone(),
+            changes: context.changes.clone(),
         }
     }
 
     /// Finds where a file goes, if the agent may have it there.
     pub(super) fn find(&self, given: &str) -> Result<Destination, ToolOutput> {
-        let destination = self.workspace.destination(given)?;
+        let destination = self.workspace.destination(given);
         for guard in &self.guards {
-            guard.check(destination.place())?;
+            match &destination {
+                Ok(destination) => guard.check(destination.place())?,
+                // Nor is it said what is wrong with a place that the agent may not have.
+                Err(_) => self.workspace.resolve(given).map_or(Ok(()), |it| guard.check(&it))?,
+            }
         }
-        Ok(destination)
+        Ok(destination?)
     }
 
     /// The file at a destination; `None` if nothing is there.
@@ -132,7 +150,7 @@ impl Desk {
     ) -> Result<(), ToolOutput> {
         match self.knowledge(destination, now) {
             Knowledge::None | Knowledge::Current => Ok(()),
-            Knowledge::Stale(lines) => Err(stale(destination, now, lines)),
+            Knowledge::Stale(earlier) => Err(stale(destination, now, &earlier)),
         }
     }
 
@@ -161,21 +179,35 @@ impl Desk {
         if stop.is_cancelled() {
             return Err(WriteError::Cancelled { path: destination.to_string() });
         }
+        let cancelled = || WriteError::Cancelled { path: destination.to_string() };
+        let like = edit.moved_from.as_ref().and_then(|moved| moved.file.stamp).or(before);
+        let change = self.change(edit, like);
         let Some(after) = &edit.after else {
             if let Some(before) = before {
-                destination.remove(before)?;
+                let removed = self.changes.record(|| destination.remove(before), change);
+                removed.ok_or_else(cancelled)??;
             }
             self.seen.forget(destination.place());
             return Ok(());
         };
-        let like = edit.moved_from.as_ref().and_then(|moved| moved.file.stamp).or(before);
         let prepared = destination.prepare(after.as_bytes(), before, like, stop)?;
-        if stop.is_cancelled() {
-            return Err(WriteError::Cancelled { path: destination.to_string() });
-        }
-        let stamp = prepared.commit()?;
+        let stamp = self.changes.record(|| prepared.commit(), change).ok_or_else(cancelled)??;
         self.seen.saw(destination.place(), stamp, Some(after.as_bytes()));
         Ok(())
+    }
+
+    /// What the journal is told of an edit; the texts are kept beside it.
+    fn change(&self, edit: &FileEdit, like: Option<Stamp>) -> FileChange {
+        let version = |text: &str, stamp: Option<Stamp>| FileVersion {
+            text: self.artifacts.keep_version(text),
+            executable: stamp.is_some_and(|stamp| stamp.is_executable()),
+        };
+        FileChange {
+            path: edit.destination.path_text(),
+            before: edit.before.as_ref().map(|before| version(&before.text, before.stamp)),
+            after: edit.after.as_ref().map(|after| version(after, like)),
+            moved_from: edit.moved_from.as_ref().map(|moved| moved.source.path_text()),
+        }
     }
 }
 
@@ -188,13 +220,19 @@ pub(super) fn check_length(content: &str) -> Result<(), ToolOutput> {
     Ok(())
 }
 
-fn stale(destination: &Destination, now: &TextFile, lines: Option<usize>) -> ToolOutput {
-    let then = lines.map(|then| {
+fn stale(destination: &Destination, now: &TextFile, earlier: &Earlier) -> ToolOutput {
+    let then = earlier.lines.map(|then| {
         let now = now.text.lines().count();
         format!(" ({} then, {now} now)", count(then, "line"))
     });
+    let diff = earlier.text.as_ref().map(|earlier| {
+        let (lines, bytes) = STALE;
+        let diff = LineDiff::of(earlier, &now.text).shortened(lines, bytes);
+        format!(". What changed:\n{}", diff.trim_end())
+    });
     ToolOutput::error(format!(
-        "{destination} changed since you read it{}; read it again before you change it",
-        then.unwrap_or_default()
+        "{destination} changed since you read it{}; read it again before you change it{}",
+        then.unwrap_or_default(),
+        diff.unwrap_or_default()
     ))
 }

@@ -1,12 +1,13 @@
 //! Seen files: what an agent knows of the files it read or wrote, so that it does not overwrite what
 //! somebody else wrote meanwhile.
 //!
-//! Only stamps and hashes are kept, no text. A run that is resumed has seen nothing.
+//! Stamps and hashes are kept, and the texts of a few small files to show what changed. A run that is
+//! resumed has seen nothing.
 
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hasher as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -16,61 +17,103 @@ use crate::tool::workspace::{Location, Stamp};
 /// How many files are remembered; beyond that, files count as never read.
 const MAX_FILES: usize = 10_000;
 
+/// How many bytes of texts are kept, over all files.
+const MAX_TEXT: usize = 32 * 1024;
+
 /// The files an agent has seen. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct SeenFiles {
-    files: Arc<Mutex<HashMap<PathBuf, Seen>>>,
+    files: Arc<Mutex<Files>>,
+}
+
+#[derive(Debug, Default)]
+struct Files {
+    seen: HashMap<PathBuf, Seen>,
+    /// How many bytes of texts are kept.
+    kept: usize,
 }
 
 /// What was seen of a file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Seen {
     stamp: Stamp,
-    /// The hash and the number of lines of its content, where all of it was at hand.
-    content: Option<(u64, usize)>,
+    /// The content, where all of it was at hand.
+    content: Option<Content>,
+}
+
+#[derive(Debug, Clone)]
+struct Content {
+    hash: u64,
+    lines: usize,
+    /// The text, as long as there is room for it.
+    text: Option<Arc<str>>,
 }
 
 /// What an agent knows of a file, compared with what is there now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Knowledge {
     /// It never saw the file.
     None,
     /// The file is as it saw it.
     Current,
-    /// The file is another now; how many lines it had then, where that is known.
-    Stale(Option<usize>),
+    /// The file is another now; what is known of how it was.
+    Stale(Earlier),
+}
+
+/// A file as it was when the agent saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Earlier {
+    pub(super) lines: Option<usize>,
+    pub(super) text: Option<Arc<str>>,
 }
 
 impl SeenFiles {
     /// The agent sees a file with this stamp; with its content, where all of it is at hand.
     pub(super) fn saw(&self, place: &Location, stamp: Stamp, content: Option<&[u8]>) {
-        let content = content
-            .map(|content| (hash(content), content.split_inclusive(|byte| *byte == b'\n').count()));
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let path = place.absolute();
-        if files.len() < MAX_FILES || files.contains_key(&path) {
-            files.insert(path, Seen { stamp, content });
+        files.forget(&path);
+        if files.seen.len() >= MAX_FILES {
+            return;
         }
+        let content = content.map(|content| {
+            let fits = files.kept + content.len() <= MAX_TEXT;
+            let text = std::str::from_utf8(content).ok().filter(|_| fits);
+            files.kept += text.map_or(0, str::len);
+            let lines = content.split_inclusive(|byte| *byte == b'\n').count();
+            Content { hash: hash(content), lines, text: text.map(Arc::from) }
+        });
+        files.seen.insert(path, Seen { stamp, content });
     }
 
     /// The file is gone.
     pub(super) fn forget(&self, place: &Location) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.remove(&place.absolute());
+        files.forget(&place.absolute());
     }
 
     /// What the agent knows of a file that is now like this.
     pub(super) fn knowledge(&self, place: &Location, now: &TextFile) -> Knowledge {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(seen) = files.get(&place.absolute()) else {
+        let Some(seen) = files.seen.get(&place.absolute()) else {
             return Knowledge::None;
         };
+        let content = seen.content.as_ref();
         let is_same = now.stamp.is_some_and(|now| seen.stamp.is_same_content(&now))
-            || seen.content.is_some_and(|(seen, _)| seen == hash(now.text.as_bytes()));
+            || content.is_some_and(|content| content.hash == hash(now.text.as_bytes()));
         if is_same {
             return Knowledge::Current;
         }
-        Knowledge::Stale(seen.content.map(|(_, lines)| lines))
+        let earlier = content
+            .map(|content| Earlier { lines: Some(content.lines), text: content.text.clone() });
+        Knowledge::Stale(earlier.unwrap_or_default())
+    }
+}
+
+impl Files {
+    fn forget(&mut self, path: &Path) {
+        let text = self.seen.remove(path).and_then(|seen| seen.content?.text);
+        self.kept -= text.map_or(0, |text| text.len());
     }
 }
 

@@ -197,7 +197,7 @@ fn room_made(compaction: &Compaction) -> Value {
 }
 
 fn tool_call_end(event: &Event) -> Value {
-    let Event::ToolReturned { tool_name, result, duration_ms } = event else {
+    let Event::ToolReturned { tool_name, result, duration_ms, .. } = event else {
         return Value::Null;
     };
     let mut data = json!({

@@ -297,5 +297,6 @@ pub(super) fn returned(call: &OpenCall, mut result: ToolResult, now_ms: u64) -> 
         tool_name: call.tool_name(),
         result,
         duration_ms: call.started_ms.map(|started| now_ms.saturating_sub(started)),
+        changes: Vec::new(),
     }
 }

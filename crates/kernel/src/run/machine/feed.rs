@@ -20,6 +20,7 @@ use crate::{
     model::usage::Usage,
     run::{
         event::{Event, StopReason},
+        file_change::FileChange,
         message::{Artifact, AssistantPart, Image, Message, ToolCall, ToolResult},
     },
 };
@@ -50,6 +51,8 @@ pub struct ToolAnswer {
     pub artifacts: Vec<Artifact>,
     /// The answer as values, for a model that is a program.
     pub data: Option<Arc<Value>>,
+    /// What the tool did to files.
+    pub changes: Vec<FileChange>,
 }
 
 impl Run {
@@ -185,7 +188,10 @@ impl Run {
             artifacts: output.artifacts,
             data: output.data,
         };
-        let event = returned(call, result, milliseconds(now));
+        let mut event = returned(call, result, milliseconds(now));
+        if let Event::ToolReturned { changes, .. } = &mut event {
+            *changes = output.changes;
+        }
         self.happened(event, now)
     }
 

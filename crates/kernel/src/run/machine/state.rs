@@ -20,6 +20,7 @@ use crate::{
     run::{
         conversation::Conversation,
         event::{ApprovalDecision, Disposition, Event, StopReason, compaction::Compaction},
+        file_change::FileChange,
         message::{Artifact, AssistantPart, Message, ToolResult, text_of},
         outcome::{Ending, RecoveredFrom},
     },
@@ -68,6 +69,9 @@ pub struct State {
     pub(crate) not_before_ms: u64,
     pub(crate) announcements: Vec<Arc<Message>>,
     pub(crate) artifacts: Vec<Artifact>,
+    /// What tools did to files, in order.
+    #[serde(default)]
+    pub(crate) changes: Vec<FileChange>,
     pub(crate) grace: Option<Grace>,
     pub(crate) tree_budget_spent: bool,
     pub(crate) stop: Option<Stop>,
@@ -231,7 +235,7 @@ impl State {
                 self.halt(Stop::Failed { message: message.clone() });
             }
             Event::ToolStarted { call_id, .. } => self.start_call(call_id, at_ms),
-            Event::ToolReturned { result, .. } => self.answer_call(result, at_ms),
+            Event::ToolReturned { result, changes, .. } => self.answer(result, changes, at_ms),
             Event::ApprovalRequested { request_id, call_id, reason, preview, .. } => {
                 self.clock.wait_for(call_id.clone(), at_ms);
                 let (request_id, reason) = (request_id.clone(), reason.clone());
@@ -453,7 +457,8 @@ impl State {
         self.calls.set_approval(id, approval);
     }
 
-    fn answer_call(&mut self, result: &ToolResult, at_ms: u64) {
+    fn answer(&mut self, result: &ToolResult, changes: &[FileChange], at_ms: u64) {
+        self.changes.extend(changes.iter().cloned());
         self.clock.stop_waiting_for(&result.call_id, at_ms);
         self.artifacts.extend(result.artifacts.iter().cloned());
         self.calls.answer(result);

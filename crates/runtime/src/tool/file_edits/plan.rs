@@ -28,7 +28,7 @@ pub(super) struct FileEdit {
 /// A file that goes to another path; its permissions stay.
 #[derive(Debug)]
 pub(super) struct Moved {
-    pub(super) path: String,
+    pub(super) source: Destination,
     pub(super) file: TextFile,
 }
 
@@ -98,7 +98,7 @@ impl Plan {
         if destination.is_same(&source) {
             return self.write(source, Some(current), after);
         }
-        let moved_from = Some(Moved { path: source.to_string(), file: current.clone() });
+        let moved_from = Some(Moved { source: source.clone(), file: current.clone() });
         self.add(FileEdit { destination, before, after: Some(after), moved_from });
         self.delete(source, current);
     }

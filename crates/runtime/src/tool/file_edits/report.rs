@@ -53,9 +53,9 @@ pub(super) fn preview(edits: &[FileEdit], failure: Option<&str>) -> String {
         }
         let path = edit.destination.to_string();
         let old = match (&edit.moved_from, &edit.before) {
-            (Some(moved), _) => &moved.path,
-            (None, Some(_)) => &path,
-            (None, None) => "/dev/null",
+            (Some(moved), _) => moved.source.to_string(),
+            (None, Some(_)) => path.clone(),
+            (None, None) => "/dev/null".to_owned(),
         };
         let new = if edit.after.is_some() { &path } else { "/dev/null" };
         writeln!(text, "--- {old}\n+++ {new}").unwrap_or_default();
@@ -86,7 +86,7 @@ impl FileEdit {
             }
             (_, Some(_), Some(moved)) => {
                 let diff = LineDiff::of(&moved.file.text, after);
-                format!("moved {} to {path} (+{} -{})", moved.path, diff.added, diff.removed)
+                format!("moved {} to {path} (+{} -{})", moved.source, diff.added, diff.removed)
             }
             (Some(before), Some(_), None) => {
                 let diff = LineDiff::of(&before.text, after);

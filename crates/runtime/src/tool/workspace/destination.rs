@@ -121,6 +121,14 @@ impl Destination {
         self.place.real_path(&self.place.relative)
     }
 
+    /// The real path as it is: relative to the workspace, whole in another root. It is UTF-8.
+    pub(crate) fn path_text(&self) -> String {
+        let place = &self.place;
+        let path =
+            if place.root.is_workspace() { place.relative.clone() } else { place.absolute() };
+        path.to_string_lossy().into_owned()
+    }
+
     /// Whether both are the same place.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.place.root, &other.place.root)

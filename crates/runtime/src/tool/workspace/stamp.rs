@@ -45,6 +45,11 @@ impl Stamp {
         Mode::from_bits_truncate(self.mode & 0o7777)
     }
 
+    /// Whether the owner may execute it.
+    pub(crate) fn is_executable(&self) -> bool {
+        self.mode & 0o100 != 0
+    }
+
     /// Whether nobody may write it.
     pub(super) fn is_read_only(&self) -> bool {
         self.mode & 0o222 == 0

@@ -94,7 +94,7 @@ fn edits_follow_one_another() {
 
 #[test]
 fn a_long_difference_is_told_short() {
-    let long: String = (0..3000).map(|line| format!("line {line}\n")).collect();
+    let long = lines(3000);
     let fixture = Fixture::with(&[("a.txt", &long)]);
     let all =
         json!({"path": "a.txt", "old_string": "line", "new_string": "row", "replace_all": true});
@@ -104,4 +104,10 @@ fn a_long_difference_is_told_short() {
         "{said}"
     );
     assert!(said.ends_with("… 5961 more lines") && said.len() < 4000, "{said}");
+}
+
+/// Numbered lines.
+fn lines(count: usize) -> String {
+    let lines: Vec<String> = (0..count).map(|line| format!("line {line}\n")).collect();
+    lines.concat()
 }

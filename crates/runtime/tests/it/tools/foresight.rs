@@ -86,8 +86,8 @@ fn a_preview_is_bounded() {
     let foresight = foresee(&fixture, "write_file", &json!({"path": "a.txt", "content": long}));
     let preview = foresight.preview.unwrap();
     assert!(preview.ends_with("… 99941 more lines") && preview.len() < 1000, "{preview}");
-    let many: String =
-        (0..500).map(|file| format!("*** Add File: {file}\n{}", "+line\n".repeat(50))).collect();
+    let section = |file: usize| format!("*** Add File: {file}\n{}", "+line\n".repeat(50));
+    let many = (0..500).map(section).collect::<Vec<_>>().concat();
     let patch = json!({"patch": format!("*** Begin Patch\n{many}*** End Patch")});
     let foresight = foresee(&fixture, "apply_patch", &patch);
     assert_eq!(foresight.paths.len(), 500);

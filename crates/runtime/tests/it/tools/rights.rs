@@ -148,3 +148,66 @@ fn what_may_not_be_read_is_not_named() {
     let near = fixture.error("read_file", json!({"path": "othr.txt"}));
     assert!(near.contains("did you mean other.txt?"), "{near}");
 }
+
+/// The calls that write a path, whatever is there.
+fn writes(path: &str) -> [(&'static str, serde_json::Value); 5] {
+    let patch = |body: String| json!({"patch": format!("*** Begin Patch\n{body}\n*** End Patch")});
+    [
+        ("write_file", json!({"path": path, "content": "PWNED"})),
+        ("edit_file", json!({"path": path, "old_string": "password", "new_string": "PWNED"})),
+        ("apply_patch", patch(format!("*** Add File: {path}\n+PWNED"))),
+        ("apply_patch", patch(format!("*** Delete File: {path}"))),
+        ("apply_patch", patch(format!("*** Update File: src/a.txt\n*** Move to: {path}"))),
+    ]
+}
+
+/// What may not be read, or not be written, is not written by any tool under any name; and it is not
+/// said whether it is there.
+#[test]
+fn a_denied_file_is_not_written_through_any_path() {
+    for denials in [
+        &["Read(secrets/**)", "Read(.env)", "Read(secret.txt)"][..],
+        &["Edit(secrets/**)", "Edit(.env)", "Edit(secret.txt)"],
+        &["Write(secrets/**)", "Write(.env)", "Write(secret.txt)"],
+    ] {
+        let fixture = fixture(None, denials);
+        fixture.fifo("secrets/pipe");
+        for path in [
+            "secret.txt",
+            ".env",
+            "lnk",
+            "secrets/deep/b.txt",
+            "secrets/deep/new.txt",
+            "secrets/deep",
+            "ways/to/secrets/deep/b.txt",
+            "ways/to/secrets/new.txt",
+            "src/up/secret.txt",
+        ] {
+            for (tool, arguments) in writes(path) {
+                let error = fixture.error(tool, arguments);
+                assert!(
+                    error.contains("this agent may not use"),
+                    "{denials:?} {tool} {path}: {error}"
+                );
+                assert!(!error.contains("12345"), "{tool} {path}: {error}");
+            }
+        }
+        for path in ["secret.txt", ".env", "secrets/deep/b.txt"] {
+            assert_eq!(fixture.content(path), SECRET);
+        }
+        assert_eq!(fixture.names("secrets"), ["deep", "pipe"]);
+        assert_eq!(fixture.content("src/a.txt"), "password = none\n");
+    }
+}
+
+#[test]
+fn an_agent_writes_only_where_it_may() {
+    let fixture = fixture(Some(&["Read", "Edit(src/**)", "Write(src/**)"]), &[]);
+    fixture.text("write_file", json!({"path": "src/new.txt", "content": "x"}));
+    for path in ["src/esc", "src/up/new.txt", "new.txt", "secret.txt"] {
+        let arguments = json!({"path": path, "old_string": "", "new_string": "x"});
+        let error = fixture.error("edit_file", arguments);
+        assert!(error.contains("only for `Edit(src/**)`"), "{path}: {error}");
+    }
+    assert_eq!(fixture.content("other.txt"), SECRET);
+}

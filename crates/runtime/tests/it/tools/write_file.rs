@@ -24,7 +24,9 @@ fn a_file_that_changed_since_it_was_read_is_not_replaced() {
         ("edit_file", json!({"path": "a.txt", "old_string": "one", "new_string": "x"})),
     ] {
         let error = fixture.error(tool, arguments);
-        assert!(error.contains("a.txt changed since you read it (1 line then, 3 now)"), "{error}");
+        let expected = "a.txt changed since you read it (1 line then, 3 now); read it again before \
+                        you change it. What changed:\n@@ -1 +1,3 @@\n one\n+two\n+three";
+        assert_eq!(error, expected);
     }
     assert_eq!(fixture.content("a.txt"), "one\ntwo\nthree\n");
     fixture.text("read_file", json!({"path": "a.txt"}));
@@ -52,7 +54,8 @@ fn a_large_file_that_was_read_in_parts_may_be_replaced() {
     assert_eq!(fixture.content("long.txt"), "short\n");
     fixture.write("long.txt", &long);
     let error = fixture.error("write_file", json!({"path": "long.txt", "content": "x"}));
-    assert!(error.contains("changed since you read it"), "{error}");
+    assert!(error.contains("changed since you read it (1 line then, 30000 now)"), "{error}");
+    assert!(error.ends_with("more lines") && error.len() < 3000, "{error}");
 }
 
 #[test]

@@ -401,3 +401,29 @@ fn a_directory_that_becomes_a_link_on_the_way_is_not_followed() {
     );
     assert_eq!(fs::read_dir(fixture.outer().join("secret")).unwrap().count(), 1);
 }
+
+/// A file that somebody appends to all the time: nothing hangs, and what is refused says why.
+#[test]
+fn a_file_that_grows_is_edited_or_refused() {
+    use std::io::Write as _;
+    let fixture = Fixture::with(&[("log.txt", "start\n")]);
+    let path = fixture.root().join("log.txt");
+    meanwhile(
+        || {
+            let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+            file.write_all(b"line\n").unwrap();
+        },
+        || {
+            for number in 0..100 {
+                let (old, new) =
+                    if number % 2 == 0 { ("start", "begin") } else { ("begin", "start") };
+                let arguments = json!({"path": "log.txt", "old_string": old, "new_string": new});
+                let output = fixture.call("edit_file", arguments);
+                let known = ["changed log.txt", "log.txt changed", "log.txt changes", "is not in"];
+                assert!(known.iter().any(|word| output.text.contains(word)), "{}", output.text);
+                fixture.call("read_file", json!({"path": "log.txt"}));
+            }
+        },
+    );
+    assert_eq!(fixture.names("."), ["log.txt"]);
+}

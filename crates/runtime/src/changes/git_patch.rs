@@ -1,0 +1,112 @@
+//! The change of one file as `git diff` writes it, for `git apply` to read.
+//!
+//! Invariant: applied to the version before, the patch gives the version after, and reversed the other
+//! way round. Names that a patch cannot hold as they are get quoted as git quotes them.
+
+use std::fmt::{self, Write as _};
+
+use super::line_diff::LineDiff;
+
+/// The change of one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilePatch<'t> {
+    /// The path before, relative to the directory the patch is applied in.
+    pub old_path: &'t str,
+    /// The path after; another one if the file was moved.
+    pub new_path: &'t str,
+    /// The version before; `None` if there was no file.
+    pub before: Option<PatchedText<'t>>,
+    /// The version after; `None` if there is no file.
+    pub after: Option<PatchedText<'t>>,
+}
+
+/// One version of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PatchedText<'t> {
+    /// Its text.
+    pub text: &'t str,
+    /// Whether the file is executable.
+    pub executable: bool,
+}
+
+impl PatchedText<'_> {
+    fn mode(self) -> &'static str {
+        if self.executable { "100755" } else { "100644" }
+    }
+}
+
+impl FilePatch<'_> {
+    /// The change back.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self {
+            old_path: self.new_path,
+            new_path: self.old_path,
+            before: self.after,
+            after: self.before,
+        }
+    }
+}
+
+impl fmt::Display for FilePatch<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (old, new) = (quoted("a/", self.old_path), quoted("b/", self.new_path));
+        writeln!(formatter, "diff --git {old} {new}")?;
+        match (self.before, self.after) {
+            (None, Some(after)) => writeln!(formatter, "new file mode {}", after.mode())?,
+            (Some(before), None) => writeln!(formatter, "deleted file mode {}", before.mode())?,
+            (Some(before), Some(after)) if before.mode() != after.mode() => {
+                writeln!(formatter, "old mode {}\nnew mode {}", before.mode(), after.mode())?;
+            }
+            (Some(_), Some(_)) | (None, None) => {}
+        }
+        if self.old_path != self.new_path {
+            writeln!(formatter, "rename from {}", quoted("", self.old_path))?;
+            writeln!(formatter, "rename to {}", quoted("", self.new_path))?;
+        }
+        let before = self.before.map_or("", |before| before.text);
+        let after = self.after.map_or("", |after| after.text);
+        let diff = LineDiff::of(before, after);
+        if diff.is_empty() {
+            return Ok(());
+        }
+        let nothing = || "/dev/null".to_owned();
+        writeln!(formatter, "--- {}", self.before.map_or_else(nothing, |_| ended(&old)))?;
+        writeln!(formatter, "+++ {}", self.after.map_or_else(nothing, |_| ended(&new)))?;
+        write!(formatter, "{diff}")
+    }
+}
+
+/// A name that holds a blank ends with a tab, where a time could follow it.
+fn ended(name: &str) -> String {
+    if name.contains(' ') && !name.starts_with('"') {
+        return format!("{name}\t");
+    }
+    name.to_owned()
+}
+
+/// A name as git writes it: in quotes with escapes if it holds what a line cannot.
+fn quoted(prefix: &str, path: &str) -> String {
+    let plain =
+        !path.chars().any(|letter| letter.is_ascii_control() || matches!(letter, '"' | '\\'));
+    if plain {
+        return format!("{prefix}{path}");
+    }
+    let mut name = format!("\"{prefix}");
+    for letter in path.chars() {
+        match letter {
+            '"' => name.push_str("\\\""),
+            '\\' => name.push_str("\\\\"),
+            '\n' => name.push_str("\\n"),
+            '\r' => name.push_str("\\r"),
+            '\t' => name.push_str("\\t"),
+            // Writing to a string cannot fail.
+            control if control.is_ascii_control() => {
+                write!(name, "\\{:03o}", u32::from(control)).unwrap_or_default();
+            }
+            letter => name.push(letter),
+        }
+    }
+    name.push('"');
+    name
+}

@@ -1,0 +1,112 @@
+//! The patch of a run: what it did to the files of its workspace, as one text that `git apply` takes.
+
+use std::{fmt::Write as _, path::Path};
+
+use attache_kernel::run::file_change::{FileChange, FileVersion};
+
+use super::{
+    git_patch::{FilePatch, PatchedText},
+    versions,
+};
+
+/// What a run changed, as a patch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RunPatch {
+    /// The patch; empty if there is nothing in it.
+    pub text: String,
+    /// Files that changed and are not in the patch, each with the reason.
+    pub left_out: Vec<(String, &'static str)>,
+}
+
+/// Which way a patch leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From the files before the run to those after it.
+    Forward,
+    /// Back.
+    Reverse,
+}
+
+/// A change with its texts.
+struct Read<'c> {
+    old_path: &'c str,
+    new_path: &'c str,
+    before: Option<(String, bool)>,
+    after: Option<(String, bool)>,
+}
+
+impl RunPatch {
+    /// The patch of these changes, one for each file, whose versions lie below that directory of
+    /// artifacts. This reads the disk: call it where blocking is allowed.
+    pub fn of(changes: &[FileChange], artifacts: &Path, direction: Direction) -> Self {
+        let mut patch = Self::default();
+        for change in changes {
+            if moved_away(change, changes) {
+                continue;
+            }
+            if change.path.starts_with('/') {
+                patch.left_out.push((change.path.clone(), "it is outside the workspace"));
+                continue;
+            }
+            match Read::of(change, changes, artifacts) {
+                Some(read) => patch.add(&read, direction),
+                None => patch.left_out.push((change.path.clone(), "its text was not kept")),
+            }
+        }
+        patch
+    }
+
+    fn add(&mut self, read: &Read<'_>, direction: Direction) {
+        let file = FilePatch {
+            old_path: read.old_path,
+            new_path: read.new_path,
+            before: patched(read.before.as_ref()),
+            after: patched(read.after.as_ref()),
+        };
+        let file = match direction {
+            Direction::Forward => file,
+            Direction::Reverse => file.reversed(),
+        };
+        // Writing to a string cannot fail.
+        write!(self.text, "{file}").unwrap_or_default();
+    }
+}
+
+fn patched(version: Option<&(String, bool)>) -> Option<PatchedText<'_>> {
+    version.map(|(text, executable)| PatchedText { text, executable: *executable })
+}
+
+impl<'c> Read<'c> {
+    fn of(change: &'c FileChange, changes: &'c [FileChange], artifacts: &Path) -> Option<Self> {
+        let source = source_of(change, changes);
+        let before = source.map_or(&change.before, |source| &source.before);
+        let read = |version: &Option<FileVersion>| match version {
+            None => Some(None),
+            Some(version) => {
+                let text = versions::read(artifacts, version.text.as_deref()?).ok()?;
+                Some(Some((text, version.executable)))
+            }
+        };
+        Some(Self {
+            old_path: source.map_or(&change.path, |source| &source.path),
+            new_path: &change.path,
+            before: read(before)?,
+            after: read(&change.after)?,
+        })
+    }
+}
+
+/// The file that a new one was moved from, if it was there before and is gone.
+fn source_of<'c>(change: &FileChange, changes: &'c [FileChange]) -> Option<&'c FileChange> {
+    let from = change.moved_from.as_ref().filter(|_| change.before.is_none())?;
+    let is_source = |source: &&FileChange| {
+        source.path == *from && source.before.is_some() && source.after.is_none()
+    };
+    changes.iter().find(is_source).filter(|source| !source.path.starts_with('/'))
+}
+
+/// Whether a file is gone because it was moved, which the patch tells with its new path.
+fn moved_away(change: &FileChange, changes: &[FileChange]) -> bool {
+    let mut movers = changes.iter().filter_map(|other| source_of(other, changes));
+    change.after.is_none() && movers.any(|source| source.path == change.path)
+}

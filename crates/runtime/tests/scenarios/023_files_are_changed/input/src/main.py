@@ -1,0 +1,5 @@
+def main():
+    print("one")
+
+
+main()
