@@ -91,6 +91,7 @@ pub(crate) enum Command {
     Run(commands::run::RunArgs),
     List(commands::list::ListArgs),
     Show(commands::show::ShowArgs),
+    May(commands::may::MayArgs),
     Validate(commands::validate::ValidateArgs),
     Suggest(commands::suggest::SuggestArgs),
     New(commands::new::NewArgs),

@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logout;
+pub(crate) mod may;
 pub(crate) mod models;
 pub(crate) mod new;
 pub(crate) mod run;
@@ -51,6 +52,9 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
     if let Command::Run(args) = &cli.command {
         globals.flags = args.flags();
     }
+    if let Command::May(args) = &cli.command {
+        globals.flags = args.flags();
+    }
     let setup = match (Setup::new(globals, environment.clone()), &cli.command) {
         (Ok(setup), _) => setup,
         (Err(failure), Command::Doctor(_)) => {
@@ -67,6 +71,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
         Command::Run(args) => run::run(&args, &setup),
         Command::List(args) => list::run(&args, &setup),
         Command::Show(args) => show::run(&args, &setup),
+        Command::May(args) => may::run(&args, &setup),
         Command::Validate(args) => validate::run(&args, &setup),
         Command::Suggest(args) => suggest::run(&args, &setup),
         Command::New(args) => new::run(&args, &setup),

@@ -3,15 +3,12 @@
 //! Nothing is ignored in silence: a value other than the default gives a notice. Remove a line with the change
 //! that gives it an effect.
 
-use attache_kernel::agent::definition::{
-    ApprovalMode, Definition, ExecutionMode, Isolation, PermissionMode, Scope,
-};
+use attache_kernel::agent::definition::{Definition, ExecutionMode, Isolation, Scope};
 
 use crate::settings::{Entry, Settings};
 
 /// Settings without an effect, and why. A key stands for everything below it.
-const SETTINGS: [(&str, &str); 6] = [
-    ("approval_policy", "no tool asks for approval yet"),
+const SETTINGS: [(&str, &str); 5] = [
     ("mcp_servers", "MCP servers are not started yet"),
     ("tools.subagent_tools", "there are no delegation tools yet"),
     ("subagents.max_depth", "agents cannot start agents yet"),
@@ -23,7 +20,7 @@ const SETTINGS: [(&str, &str); 6] = [
 type DefinitionKey = (&'static str, fn(&Definition) -> bool, &'static str);
 
 /// Keys of a definition without an effect.
-const DEFINITION_KEYS: [DefinitionKey; 9] = [
+const DEFINITION_KEYS: [DefinitionKey; 7] = [
     ("isolation", |it| it.isolation != Isolation::default(), "runs share the working directory"),
     (
         "executionMode",
@@ -35,17 +32,6 @@ const DEFINITION_KEYS: [DefinitionKey; 9] = [
     ("memory", |it| it.memory.is_some(), "nothing is remembered between runs"),
     ("background", |it| it.background, "every run is in the foreground; only its tools are fewer"),
     ("mcpServers", |it| !it.mcp_servers.is_empty(), "MCP servers are not started"),
-    ("approvalMode", |it| it.approval_mode != ApprovalMode::default(), "no tool asks for approval"),
-    (
-        "permissionMode",
-        |it| {
-            !matches!(
-                it.permission_mode,
-                None | Some(PermissionMode::Plan | PermissionMode::Default)
-            )
-        },
-        "no tool asks for approval",
-    ),
 ];
 
 /// What the settings say without an effect, a sentence for each reason.

@@ -39,8 +39,8 @@ pub(crate) use self::{
     },
     meaning::{
         ApprovalPolicy, DiscoveryMode, Durability, McpServerSettings, Mode, ModelPrice, NameFrom,
-        ProviderSettings, SandboxSettings, Secret, Settings, SubagentSettings, ToolSettings,
-        WireApi,
+        PermissionRules, ProviderSettings, SandboxSettings, Secret, Settings, SubagentSettings,
+        ToolSettings, WireApi,
     },
     notice::Notice,
     origin::{Origin, Place},
@@ -49,7 +49,7 @@ pub(crate) use self::{
 use self::{
     layer::{
         check::{Checked, Judge, Reading},
-        command_line,
+        claude, command_line,
         files::{self, McpJson},
         merge::lay_over,
         profile, variables,
@@ -136,7 +136,9 @@ pub(crate) fn load(sources: &Sources<'_>) -> Result<Loaded, SettingsError> {
             lay_over(&mut merged, command_line);
         }
     }
-    Ok(Loaded { settings: Settings::from_layers(merged)?, notices })
+    let settings = Settings::from_layers(merged)?;
+    notices.extend(meaning::permissions::notices(&settings.written));
+    Ok(Loaded { settings, notices })
 }
 
 /// Built-in, Codex's and the user's own, merged.
@@ -149,6 +151,9 @@ fn user_layers(sources: &Sources<'_>, notices: &mut Vec<Notice>) -> Result<Table
             let checked = unrestricted(&directory, sources).check(written)?;
             lay_over(&mut merged, checked.table);
         }
+        let claude = claude::read(&home.join(".claude").join("settings.json"), notices);
+        let checked = unrestricted(home, sources).check(claude)?;
+        lay_over(&mut merged, checked.table);
     }
     let path = sources.attache_home.join("config.toml");
     if let Some(written) = files::read_toml(&path)? {
@@ -165,7 +170,7 @@ fn project_layers(
     merged: &mut Table,
     notices: &mut Vec<Notice>,
 ) -> Result<(), SettingsError> {
-    let project = Project::around(sources.working_directory, sources.attache_home);
+    let project = Project::around(sources.working_directory, sources.attache_home, sources.home);
     let in_force = merged.clone();
     for file in &project.files {
         let reading = Reading {
@@ -184,6 +189,10 @@ fn project_layers(
             // A broken file of an untrusted project is only a notice.
             (Err(error), ProjectTrust::Untrusted) => {
                 notices.push(Notice::broken_file(&error));
+                // What it denies is not known.
+                if file.format == ProjectFormat::Settings {
+                    lay_over(merged, claude::ask_always(&file.path));
+                }
                 continue;
             }
         };
@@ -208,6 +217,7 @@ fn read_project_file(
 ) -> Result<Option<Table>, SettingsError> {
     match file.format {
         ProjectFormat::Settings => files::read_toml(&file.path),
+        ProjectFormat::ClaudeSettings => Ok(Some(claude::read(&file.path, notices))),
         ProjectFormat::McpJson => Ok(match files::read_mcp_json(&file.path)? {
             None => None,
             Some(McpJson::Servers(table)) => Some(table),

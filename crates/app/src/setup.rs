@@ -88,7 +88,7 @@ impl Setup {
                 .hint("move it away, or set ATTACHE_HOME to another folder"));
         }
         let trust = TrustStore::load(&attache_home).map_err(|error| trust_failure(&error))?;
-        let project = Project::around(&working_directory, &attache_home);
+        let project = Project::around(&working_directory, &attache_home, home.as_deref());
         let project_trust = project_trust(&project, &trust);
         let Loaded { settings, notices } = settings::load(&Sources {
             environment: &environment,
@@ -232,8 +232,8 @@ impl Setup {
         Err(Failure::usage(DISABLED).hint("set subagents.enabled = true"))
     }
 
-    /// Whether the project's settings could be loaded if they were trusted.
-    pub(crate) fn check_project_settings(&self) -> Result<(), Failure> {
+    /// What the settings would be if the project's were trusted; an error if they could not be loaded.
+    pub(crate) fn settings_if_trusted(&self) -> Result<Settings, Failure> {
         let sources = Sources {
             environment: &self.environment,
             home: self.home.as_deref(),
@@ -244,7 +244,9 @@ impl Setup {
             flags: Vec::new(),
             profile: None,
         };
-        settings::load(&sources).map(|_| ()).map_err(|error| settings_failure(&error))
+        settings::load(&sources)
+            .map(|loaded| loaded.settings)
+            .map_err(|error| settings_failure(&error))
     }
 
     /// The record of a name, in any state.

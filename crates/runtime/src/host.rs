@@ -7,6 +7,7 @@
 mod connection;
 mod error;
 mod inputs;
+mod may;
 mod models;
 mod notice;
 mod order;
@@ -25,6 +26,7 @@ use attache_kernel::{
     },
     id::AgentName,
     model::choice::ModelChoice,
+    rights::permission::{AutoApproval, Policy, Stance},
     run::{
         Run,
         assignment::{Assignment, TemplateFacts},
@@ -38,6 +40,7 @@ pub use self::{
     connection::{Asker, ConnectError, Connection, Switchboard},
     error::OrderError,
     inputs::{InputError, InputText},
+    may::Leave,
     models::{ModelPolicy, Models, ParentModel, Providers},
     notice::{Notice, not_sent},
     order::{Agent, EarlierRun, Inputs, Order, Subject, TrustFor},
@@ -49,7 +52,10 @@ use crate::{
     approvals::Approvals,
     clock,
     store::{RunState, Store},
-    tasks::{Past, RunHandle, Start, TreeBudgetStart, TreeLimits, new_run_id, new_session_id},
+    tasks::{
+        Past, Permissions, RunHandle, Start, TreeBudgetStart, TreeLimits, new_run_id,
+        new_session_id,
+    },
 };
 
 /// What the front door works with.
@@ -71,6 +77,8 @@ pub struct Host {
     pub workplace: Workplace,
     /// What the agents of a session may use together.
     pub tree: TreeLimits,
+    /// Which calls are asked about, allowed and refused.
+    pub policy: Arc<Policy>,
 }
 
 /// A run that can be started.
@@ -217,6 +225,9 @@ impl Host {
             .choose(&definition, parent_model, wish, &mut notices)
             .map_err(ConnectError::from)?;
         let connection = self.connect(&choice, &definition, trust, &mut notices)?;
+        let stance = Stance::of(&definition);
+        let permissions =
+            self.permissions(stance, order.parent.as_ref(), &root, order.auto_approval);
         let session = parent.map_or_else(new_session_id, |parent| parent.session_id.clone());
         let ids = (new_run_id(), session);
         let mut assignment = Assignment {
@@ -238,6 +249,7 @@ impl Host {
             further_roots: self.workplace.further_roots.clone(),
             parent: order.parent,
             approvals: approvals(order.approver),
+            permissions,
             ..Start::new(assignment, filtered.tools, connection.model, root)
         };
         Ok(Prepared { notices, start })
@@ -258,10 +270,12 @@ impl Host {
         };
         let mut filtered = self.offer.rights(&definition, trust, before.depth, None);
         let mut limits = RunLimits::from(&definition.run_config);
+        let mut stance = Stance::of(&definition);
         if let Some((record, changed)) = &today
             && let Some(now) = &record.definition
         {
             limits = RunLimits::from(&now.run_config);
+            stance = stance.narrowed(Stance::of(now));
             if *changed == Changed::Yes {
                 let now_trust = order.trust.or_recorded(record.trusted);
                 let rights = self.offer.rights(now, now_trust, before.depth, None);
@@ -289,6 +303,8 @@ impl Host {
         {
             notices.push(Notice::GoesOnIn { folder: root.display().to_string() });
         }
+        let permissions =
+            self.permissions(stance, order.parent.as_ref(), &root, order.auto_approval);
         let mut assignment = before.resumed_as(new_run_id(), order.task);
         assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
         let mut assignment = assignment.narrowed_to(&filtered.tools, limits);
@@ -301,10 +317,29 @@ impl Host {
             further_roots: self.workplace.further_roots.clone(),
             parent: order.parent,
             approvals: approvals(order.approver),
+            permissions,
             past: Past::Earlier(earlier.run),
             ..Start::new(assignment, rights, connection.model, root)
         };
         Ok(Prepared { notices, start })
+    }
+
+    /// What a run's calls are judged by: a child by its parent's policy.
+    fn permissions(
+        &self,
+        stance: Stance,
+        parent: Option<&RunHandle>,
+        root: &Path,
+        auto: AutoApproval,
+    ) -> Permissions {
+        let permissions = match parent.map(|parent| &parent.live().permissions) {
+            Some(above) => Permissions {
+                policy: Arc::clone(&above.policy),
+                stance: stance.under(above.stance),
+            },
+            None => Permissions { policy: Arc::clone(&self.policy), stance },
+        };
+        permissions.of_run(root, auto)
     }
 
     fn connect(

@@ -4,10 +4,13 @@
 //! use attache_runtime::prelude::*;
 //! ```
 
-pub use attache_kernel::run::{
-    Question,
-    event::{Event, observed::RunEvent},
-    outcome::{RunResult, Status},
+pub use attache_kernel::{
+    rights::permission::{PermissionRule, PermissionRules, Policy},
+    run::{
+        Question,
+        event::{Event, observed::RunEvent},
+        outcome::{RunResult, Status},
+    },
 };
 
 pub use crate::{

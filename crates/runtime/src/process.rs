@@ -19,6 +19,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use attache_kernel::rights::{confinement::Confinement, permission::WorkspaceAccess};
 use tempfile::TempDir;
 
 use self::sessions::Sessions;
@@ -30,7 +31,7 @@ pub(crate) use self::{
     sessions::{SessionError, SessionId},
 };
 use crate::{
-    sandbox::{Policy, Sandbox},
+    sandbox::{Mode, Policy, Sandbox},
     tool::artifacts::Artifacts,
 };
 
@@ -43,6 +44,23 @@ pub struct CommandSetup {
     pub temporary_root: PathBuf,
     /// What confines them; `None` runs them bare.
     pub sandbox: Option<CommandSandbox>,
+}
+
+impl CommandSetup {
+    /// How much of the sandbox holds a command. The first call tries what the machine offers, and
+    /// blocks for that time.
+    pub fn confinement(&self) -> Confinement {
+        let level = |it: &CommandSandbox| it.sandbox.level().confinement(it.policy.mode);
+        self.sandbox.as_ref().map_or(Confinement::None, level)
+    }
+
+    /// Whether the sandbox is meant to let commands write to the workspace.
+    pub fn workspace_access(&self) -> WorkspaceAccess {
+        match self.sandbox.as_ref().map(|it| it.policy.mode) {
+            Some(Mode::ReadOnly) => WorkspaceAccess::ReadOnly,
+            Some(Mode::WorkspaceWrite | Mode::DangerFullAccess) | None => WorkspaceAccess::Writable,
+        }
+    }
 }
 
 /// What confines commands.

@@ -3,6 +3,7 @@
 //! Invariant: the runtime owns every run it started. A handle watches, tells and cancels; dropping it
 //! changes nothing, dropping the runtime ends the run.
 
+mod call_rules;
 mod delegate;
 mod handle;
 mod inbox;
@@ -13,6 +14,7 @@ mod tree;
 use std::sync::Arc;
 
 pub use self::{
+    call_rules::Permissions,
     delegate::{Delegate, DelegateError},
     handle::{RunHandle, RuntimeDropped},
     inbox::{Inbox, InboxError},

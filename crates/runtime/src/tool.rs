@@ -99,7 +99,8 @@ pub trait Tool: fmt::Debug + Send + Sync {
         usual
     }
 
-    /// Why somebody must approve a call with these arguments before it begins; `None` if nobody must.
+    /// Why somebody must approve a call with these arguments before it begins; `None` if nobody must, as
+    /// far as the tool knows. Calls of the built-in tools are judged by what they do.
     fn asks(&self, arguments: &Value) -> Option<String> {
         let _ = arguments;
         None

@@ -87,9 +87,8 @@ impl Tty {
         loop {
             let read = self.read().await?;
             match read.as_slice() {
-                [] => return Ok(None),
                 // Ctrl-D is an end, too.
-                [4] => return Ok(None),
+                [] | [4] => return Ok(None),
                 [letter] if letter.is_ascii_alphabetic() => {
                     return Ok(Some(char::from(*letter).to_ascii_lowercase()));
                 }

@@ -6,7 +6,10 @@ mod task;
 
 use std::{path::PathBuf, sync::Arc};
 
-use attache_kernel::run::outcome::{RunResult, Status};
+use attache_kernel::{
+    rights::permission::AutoApproval,
+    run::outcome::{RunResult, Status},
+};
 use attache_runtime::{
     approvals::{ApproveAll, Approver},
     host::Order,
@@ -106,19 +109,15 @@ impl RunArgs {
 
     /// The options that stand for settings.
     pub(crate) fn flags(&self) -> Vec<Flag> {
-        let sandbox = self.sandbox.as_ref().map(|mode| Flag {
-            name: "--sandbox",
-            key: "sandbox_mode".to_owned(),
-            value: mode.as_str().into(),
-        });
-        sandbox.into_iter().collect()
+        sandbox_flag(self.sandbox.as_deref()).into_iter().collect()
     }
 
     /// Who is asked whether a call may begin; none refuses.
     fn approver(&self, printer: &Arc<Printer>) -> Result<Option<Arc<dyn Approver>>, Failure> {
         let somebody = || TerminalApprover::at_terminal(printer).map(|it| it as Arc<dyn Approver>);
         match self.approve {
-            None => Ok(somebody()),
+            // What the sandbox does not hold is asked as usual.
+            None | Some(Approve::Sandbox) => Ok(somebody()),
             Some(Approve::Deny) => Ok(None),
             Some(Approve::All) => Ok(Some(Arc::new(ApproveAll))),
             Some(Approve::Ask) => match somebody() {
@@ -126,15 +125,26 @@ impl RunArgs {
                 None => Err(Failure::usage("nobody can be asked off a terminal")
                     .hint("use --approve deny, sandbox or all")),
             },
-            Some(Approve::Sandbox) => Err(Failure::usage("--approve sandbox has no effect yet")
-                .hint("use --approve ask, deny or all")),
+        }
+    }
+
+    /// What is approved without a question.
+    fn auto_approval(&self) -> AutoApproval {
+        match self.approve {
+            Some(Approve::Sandbox) => AutoApproval::InSandbox,
+            None | Some(Approve::Ask | Approve::Deny | Approve::All) => AutoApproval::AsConfigured,
         }
     }
 }
 
+/// `--sandbox`, as the setting it stands for.
+pub(super) fn sandbox_flag(mode: Option<&str>) -> Option<Flag> {
+    mode.map(|mode| Flag { name: "--sandbox", key: "sandbox_mode".to_owned(), value: mode.into() })
+}
+
 /// What to do when a call needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Approve {
+pub(crate) enum Approve {
     /// Ask at the terminal.
     Ask,
     /// Refuse it.
@@ -179,7 +189,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let printer = Arc::new(Printer::start()?);
     let approver = args.approver(&printer)?;
     let order = order::order(args, setup, &runtime, &store).await?;
-    let order = Order { approver, ..order };
+    let order = Order { approver, auto_approval: args.auto_approval(), ..order };
     let prepared = runtime.prepare(order).await.map_err(|error| order_failure(&error))?;
     if !setup.quiet {
         for notice in &prepared.notices {

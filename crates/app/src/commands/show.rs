@@ -1,13 +1,21 @@
 //! `attache show AGENT`: one agent in full, as a page, as JSON or as a native agent file.
 
+mod permissions;
+
 use std::{fmt::Write as _, path::PathBuf};
 
-use attache_kernel::agent::{
-    definition::{Definition, ToolAccess, Trust, markdown::to_markdown},
-    registry::Record,
+use attache_kernel::{
+    agent::{
+        definition::{Definition, ToolAccess, Trust, markdown::to_markdown},
+        registry::Record,
+    },
+    rights::permission::AutoApproval,
 };
 use attache_runtime::host::not_sent;
 use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use self::permissions::Permissions;
 
 use crate::{
     failure::{Exit, Failure},
@@ -56,10 +64,27 @@ pub(crate) fn run(args: &ShowArgs, setup: &Setup) -> Result<Exit, Failure> {
             print::exact(&to_markdown(definition(record)?, &setup.rules().run_defaults))?;
         }
         (Some(Form::Json), _) => print::json(definition(record)?)?,
-        (None, OutputFormat::Json) => print::json(record)?,
+        (None, OutputFormat::Json) => {
+            print::json(&Shown { record, permissions: allowed(record, setup) })?;
+        }
         (None, OutputFormat::Text) => pager::page(&page(record, setup), &setup.environment)?,
     }
     Ok(Exit::Success)
+}
+
+/// A record, with what the agent may do.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    record: &'a Record,
+    permissions: Option<Permissions>,
+}
+
+/// What an agent may do unasked, asked and never; nothing of one that could not be read.
+fn allowed(record: &Record, setup: &Setup) -> Option<Permissions> {
+    let definition = record.definition.as_deref()?;
+    let leave = setup.leave(definition, record.trusted, AutoApproval::AsConfigured).ok()?;
+    Some(Permissions::of(&leave))
 }
 
 fn definition(record: &Record) -> Result<&Definition, Failure> {
@@ -115,6 +140,15 @@ fn page(record: &Record, setup: &Setup) -> String {
                 harmless(&withheld.reason)
             ),
         );
+    }
+    if let Some(allowed) = allowed(record, setup) {
+        for (name, what) in
+            [("unasked", &allowed.unasked), ("asked", &allowed.asked), ("never", &allowed.never)]
+        {
+            if !what.is_empty() {
+                page.field(name, &harmless(&what.join(", ")));
+            }
+        }
     }
     if let Some(agent) = &record.definition {
         definition_fields(&mut page, agent);

@@ -1,13 +1,14 @@
 //! `attache trust`: the user trusts agents, or the project's settings, as they are now.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attache_kernel::{
     agent::{
-        definition::Trust,
+        definition::{Definition, McpServer, ToolAccess, Trust},
         registry::{Inventory, Record},
     },
     path_text,
+    rights::{rule::ToolRule, tool_name::BuiltinTool},
 };
 use attache_runtime::agents::{
     discovery::content_hash,
@@ -22,6 +23,7 @@ use crate::{
         self, harmless,
         palette::{Tone, paint},
     },
+    settings::{Entry, Settings},
     setup::{OutputFormat, Setup, trust_failure},
 };
 
@@ -72,7 +74,7 @@ struct Subject {
 #[derive(Serialize)]
 struct ListedFile<'a> {
     #[serde(serialize_with = "path_text::path")]
-    path: &'a std::path::Path,
+    path: &'a Path,
     sha256: &'a str,
     /// Whether the file is still what was trusted.
     unchanged: bool,
@@ -196,23 +198,30 @@ fn chosen<'a>(
 
 fn project_files(setup: &Setup) -> Result<Vec<Subject>, Failure> {
     // Once trusted, what is broken in them would stop every command.
-    setup.check_project_settings()?;
+    let trusted = setup.settings_if_trusted()?;
     let files = setup.project.files.iter().filter(|file| file.path.is_file());
     files
         .map(|file| {
             Ok(Subject {
                 name: setup.shown(&file.path).display().to_string(),
                 path: file.path.clone(),
-                gains: vec![
-                    "providers, MCP servers and approval settings of the project".to_owned(),
-                ],
+                gains: settings_gained(&file.path, &trusted, setup),
                 trusted: TrustedFile::new(hash_of(&file.path)?),
             })
         })
         .collect()
 }
 
-fn hash_of(path: &std::path::Path) -> Result<ContentHash, Failure> {
+/// The settings of a file that do not count yet.
+fn settings_gained(file: &Path, trusted: &Settings, setup: &Setup) -> Vec<String> {
+    let now = setup.settings.entries();
+    let of_file = |entry: &Entry| entry.origin.place().is_some_and(|place| *place.path == *file);
+    let entries =
+        trusted.entries().into_iter().filter(|entry| of_file(entry) && !now.contains(entry));
+    entries.map(|entry| format!("{} = {}", entry.key, entry.value)).collect()
+}
+
+fn hash_of(path: &Path) -> Result<ContentHash, Failure> {
     content_hash(path).map_err(|error| {
         Failure::unsuccessful(format!("cannot read {}", path.display())).because(&error)
     })
@@ -223,13 +232,40 @@ fn gains(record: &Record, setup: &Setup) -> Vec<String> {
     let Some(definition) = &record.definition else { return Vec::new() };
     let mut gains = setup.tools_if_trusted(definition);
     gains.retain(|tool| !record.effective_tools.contains(tool));
+    if gains.iter().any(|tool| tool == "shell") {
+        gains.extend(commands(definition).map(|entry| format!("only for {entry}")));
+    }
     if record.trusted == Trust::Untrusted {
         let endpoint = definition.model_config.endpoint.as_ref();
         gains.extend(endpoint.map(|address| format!("the endpoint {address}")));
         let outside = base_dir(record, setup).filter(|folder| !setup.is_in_workspace(folder));
         gains.extend(outside.map(|folder| format!("the folder {}", folder.display())));
+        gains.extend(definition.mcp_servers.iter().map(mcp_server));
     }
     gains
+}
+
+/// The entries of the tools that limit which commands are run.
+fn commands(definition: &Definition) -> impl Iterator<Item = &str> {
+    let entries = match &definition.tools {
+        ToolAccess::List(entries) => entries.as_slice(),
+        ToolAccess::All => &[],
+    };
+    entries.iter().map(String::as_str).filter(|entry| {
+        let rule = ToolRule::parse(entry);
+        rule.is_ok_and(|rule| {
+            !rule.is_unrestricted() && rule.tools().covers(&BuiltinTool::Shell.into())
+        })
+    })
+}
+
+/// An MCP server that a definition wants, with what would be started or called.
+fn mcp_server(server: &McpServer) -> String {
+    let text = |key: &str| server.config.as_ref()?.get(key)?.as_str().map(str::to_owned);
+    match text("command").or_else(|| text("url")) {
+        Some(what) => format!("the MCP server {} ({what})", server.name),
+        None => format!("the MCP server {} of your settings", server.name),
+    }
 }
 
 /// Where the agent's base directory leads.

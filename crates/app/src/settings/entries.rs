@@ -58,13 +58,22 @@ impl Settings {
 }
 
 fn list(at: &KeyPath, key: &Key, node: &Node, entries: &mut Vec<Entry>) {
-    if key.name == "profiles" {
+    if let (["permissions", _], Value::List(rules)) = (names(at).as_slice(), &node.value)
+        && !rules.is_empty()
+    {
+        // The rules of all layers add up, so each has an origin of its own.
+        entries.extend(rules.iter().map(|rule| entry(at, json!([rule.value.to_json()]), rule)));
+    } else if key.name == "profiles" {
         // What a profile says is in force only where it is chosen, and then shown there.
         let names: Vec<_> = table(node).into_iter().flat_map(Table::keys).cloned().collect();
         entries.push(entry(at, json!(names), node));
     } else {
         shaped(at, key.shape, key.secrecy, node, entries);
     }
+}
+
+fn names(at: &KeyPath) -> Vec<&str> {
+    at.names().iter().map(String::as_str).collect()
 }
 
 fn shaped(at: &KeyPath, shape: Shape, secrecy: Secrecy, node: &Node, entries: &mut Vec<Entry>) {

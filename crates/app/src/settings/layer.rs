@@ -4,6 +4,7 @@
 //! layer would hide it.
 
 pub(crate) mod check;
+pub(crate) mod claude;
 pub(crate) mod command_line;
 pub(crate) mod files;
 pub(crate) mod merge;

@@ -3,6 +3,7 @@
 //! A value of the wrong kind never gets here; each layer was checked by itself before.
 
 mod mcp_server;
+pub(super) mod permissions;
 mod provider;
 mod reader;
 mod secret;
@@ -10,16 +11,16 @@ mod words;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-pub(crate) use attache_kernel::agent::definition::reading::NameFrom;
+pub(crate) use attache_kernel::{
+    agent::definition::reading::NameFrom,
+    rights::permission::{ApprovalPolicy, PermissionRules},
+};
 pub(crate) use attache_runtime::{
     agents::discovery::DiscoveryMode, model::wire::WireApi, sandbox::Mode, store::Durability,
 };
 
 pub(crate) use self::{
-    mcp_server::McpServerSettings,
-    provider::ProviderSettings,
-    secret::Secret,
-    words::{ApprovalPolicy, Words},
+    mcp_server::McpServerSettings, provider::ProviderSettings, secret::Secret, words::Words,
 };
 
 use self::reader::Reader;
@@ -35,10 +36,11 @@ pub(crate) struct Settings {
     /// The provider of that model, an entry of `model_providers` or a built-in one.
     pub(crate) model_provider: Option<String>,
     /// When a person is asked.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no tool asks yet; see no_effect"))]
     pub(crate) approval_policy: ApprovalPolicy,
     /// How far commands are confined.
     pub(crate) sandbox: SandboxSettings,
+    /// The rules of all layers.
+    pub(crate) permissions: PermissionRules,
     /// Short names of models.
     pub(crate) model_aliases: BTreeMap<String, String>,
     /// Providers by id; an entry named like a built-in provider changes that one.
@@ -148,6 +150,7 @@ impl Settings {
             model_provider: top.optional("model_provider")?,
             approval_policy: top.required("approval_policy")?,
             sandbox: SandboxSettings::read(&top)?,
+            permissions: permissions::rules(&written, |_| {}),
             model_aliases: top.map("model_aliases")?,
             model_providers: top.entries("model_providers", ProviderSettings::read)?,
             model_prices: top.entries("model_prices", ModelPrice::read)?,

@@ -13,13 +13,14 @@ use attache_kernel::{
         registry::Appraisal,
     },
     model::{choice::OVERRIDE_VARIABLES, price::Price},
+    rights::permission::{AutoApproval, Policy, Stance},
 };
 use attache_offline::OfflineModel;
 use attache_runtime::{
     executor::Patience,
     host::{
-        Host, McpOffer, ModelPolicy, Models, Offer, ParentModel, Providers, Switchboard, Workplace,
-        appraise,
+        Host, Leave, McpOffer, ModelPolicy, Models, Offer, OrderError, ParentModel, Providers,
+        Switchboard, Workplace, appraise,
     },
     model::{Model, credentials::Credentials, provider::ProviderDescription},
     process::{CommandEnvironment, CommandSandbox, CommandSetup},
@@ -120,6 +121,7 @@ impl Setup {
                 max_tokens: settings.subagents.max_tree_tokens,
                 max_cost_usd: settings.subagents.max_tree_cost_usd,
             },
+            policy: self.policy(),
         };
         let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
         let patience = Patience {
@@ -147,6 +149,37 @@ impl Setup {
             temporary_root,
             sandbox: Some(CommandSandbox { sandbox, policy }),
         }
+    }
+
+    /// Which calls are asked about, allowed and refused.
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        let folders = self.agents_dirs.iter().chain(&self.settings.subagents.agents_dir);
+        let folders = folders.map(|folder| self.working_directory.join(folder));
+        Arc::new(Policy {
+            rules: self.settings.permissions.clone(),
+            approval: self.settings.approval_policy,
+            root: self.working_directory.to_str().map(str::to_owned),
+            protected: folders.map(|folder| folder.to_string_lossy().into_owned()).collect(),
+            ..Policy::default()
+        })
+    }
+
+    /// What an agent may do when it is run from here.
+    pub(crate) fn leave(
+        &self,
+        definition: &Definition,
+        trust: Trust,
+        auto: AutoApproval,
+    ) -> Result<Leave, OrderError> {
+        let mut shared = self.policy();
+        let policy = Arc::make_mut(&mut shared);
+        policy.auto = auto;
+        let commands = self.commands(&Secrets::default());
+        policy.workspace = commands.workspace_access();
+        if policy.approves_in_sandbox(Stance::of(definition)) {
+            policy.confinement = commands.confinement();
+        }
+        Leave::new(definition, trust, &self.offer, &self.workplace(), shared)
     }
 
     /// How models are reached.

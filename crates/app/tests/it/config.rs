@@ -148,7 +148,7 @@ fn a_wrong_key_or_value_is_refused_and_nothing_is_written() {
     );
     let ran = crate::project().run(&["config", "set", "model", "x"]);
     assert_eq!(ran.code, Some(0), "a first setting needs no file: {ran:?}");
-    let noticed = crate::project().run(&["config", "set", "approval_policy", "never"]);
+    let noticed = crate::project().run(&["config", "set", "subagents.auto_route", "true"]);
     assert!(noticed.stderr.contains("has no effect yet"), "{}", noticed.stderr);
 }
 

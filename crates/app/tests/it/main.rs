@@ -16,6 +16,7 @@ mod hostile_text;
 mod list;
 mod log;
 mod login;
+mod may;
 mod models;
 mod new;
 mod progress;

@@ -208,6 +208,14 @@ impl ToolRule {
         if !self.denial_reaches(call.tool()) {
             return match call.subject() {
                 Subject::Shell(lines) => self.reaches_command(lines, call.is_moved()),
+                Subject::Paths(paths) if self.is_about_reading() => match &self.pattern {
+                    Some(Pattern::Path(pattern))
+                        if !paths.iter().any(|it| pattern.may_match(it)) =>
+                    {
+                        Match::No
+                    }
+                    _ => Match::Yes,
+                },
                 _ => Match::No,
             };
         }
@@ -231,6 +239,18 @@ impl ToolRule {
             }
         });
         matched.max().unwrap_or(Match::No)
+    }
+
+    /// Whether it is about reading files. What may not be read may not be edited either: a change shows
+    /// what was there before.
+    fn is_about_reading(&self) -> bool {
+        matches!(self.pattern, None | Some(Pattern::Path(_))) && self.names(BuiltinTool::ReadFile)
+    }
+
+    /// Whether it means a call that changes that file, as a rule of a deny or ask list in the settings.
+    pub fn matches_change(&self, tool: &ToolName, path: &RealPath) -> bool {
+        let reads = ToolName::Builtin(BuiltinTool::ReadFile);
+        self.denies_file(tool, path) || (self.is_about_reading() && self.denies_file(&reads, path))
     }
 
     fn covers_path(&self, path: &Location) -> bool {

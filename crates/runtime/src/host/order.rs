@@ -9,6 +9,7 @@ use attache_kernel::{
         definition::{Definition, Trust},
         registry::Record,
     },
+    rights::permission::AutoApproval,
     run::{Run, assignment::SessionSource, limits::ExplicitLimits},
 };
 use serde_json::{Map, Value};
@@ -51,6 +52,8 @@ pub struct Order {
     pub today: Option<String>,
     /// Who is asked whether a call may begin; none refuses what would have to be asked.
     pub approver: Option<Arc<dyn Approver>>,
+    /// What is approved without a question; a run with a parent has what its parent has.
+    pub auto_approval: AutoApproval,
 }
 
 /// Who is to do it.
@@ -113,6 +116,7 @@ impl Order {
             source: None,
             today: None,
             approver: None,
+            auto_approval: AutoApproval::default(),
         }
     }
 }

@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use attache_kernel::agent::definition::{Diagnostic, reading::Rules};
+use attache_kernel::{
+    agent::definition::{Diagnostic, reading::Rules},
+    rights::permission::Policy,
+};
 
 use super::Runtime;
 use crate::{
@@ -44,6 +47,7 @@ pub struct RuntimeBuilder {
     max_depth: u32,
     tree: TreeLimits,
     commands: CommandSetup,
+    permissions: Policy,
 }
 
 /// Why a runtime cannot be built.
@@ -73,6 +77,7 @@ impl RuntimeBuilder {
             max_depth: 1,
             tree: TreeLimits::default(),
             commands: CommandSetup::default(),
+            permissions: Policy::default(),
         }
     }
 
@@ -161,6 +166,14 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets which calls are asked about, allowed and refused. If it is not set, what is not known to be
+    /// harmless is asked.
+    #[must_use]
+    pub fn permissions(mut self, policy: Policy) -> Self {
+        self.permissions = policy;
+        self
+    }
+
     /// The runtime.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let home = self.working_directory.join(".attache");
@@ -208,6 +221,7 @@ impl RuntimeBuilder {
                 further_roots: Vec::new(),
             },
             tree: self.tree,
+            policy: Arc::new(self.permissions),
         };
         let runs = Runs::with_tools(store, self.patience, self.tools).with_commands(self.commands);
         Ok(Runtime::new(Arc::new(host), runs.with_slots(self.max_concurrent)))

@@ -12,7 +12,7 @@ use attache_kernel::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Inbox, TreeBudget};
+use super::{Inbox, Permissions, TreeBudget};
 use crate::events::{EventLog, Events};
 
 /// A run that was started.
@@ -65,6 +65,8 @@ pub(crate) struct LiveRun {
     pub(crate) inbox: Inbox,
     pub(crate) cancel: CancellationToken,
     pub(crate) parent: Option<Weak<Self>>,
+    /// By which its calls are judged, and those of the runs below it.
+    pub(crate) permissions: Permissions,
     pub(crate) budget: Arc<TreeBudget>,
     /// What the runs below it have used so far.
     pub(crate) below: Mutex<Descendants>,

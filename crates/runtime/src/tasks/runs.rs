@@ -15,7 +15,7 @@ use attache_kernel::{
     id::{RunId, SessionId},
     rights::{
         filter::{ToolSet, WithheldTool},
-        permission::{CallGuard, Foresight, Permission, SharedGuard},
+        permission::SharedGuard,
         tool_name::ToolName,
     },
     run::{
@@ -29,7 +29,6 @@ use attache_kernel::{
         transcript::Header,
     },
 };
-use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tracing::{Instrument as _, Span, field::Empty};
@@ -45,7 +44,10 @@ use crate::{
     model::Model,
     process::{CommandSetup, Processes},
     store::{ResumeClaim, Secrets, Store, StoreError},
-    tasks::{Delegate, Links, LiveRun, RunHandle, Slots, TreeBudget, TreeLimits, letterbox},
+    tasks::{
+        Delegate, Links, LiveRun, Permissions, RunHandle, Slots, TreeBudget, TreeLimits,
+        call_rules::CallRules, letterbox,
+    },
     tool::{
         FileGuard, Tool, ToolContext,
         artifacts::Artifacts,
@@ -100,6 +102,8 @@ pub struct Start {
     pub budget: TreeBudgetStart,
     /// Who is asked whether a call may begin.
     pub approvals: Approvals,
+    /// Which calls are asked about.
+    pub permissions: Permissions,
 }
 
 impl Start {
@@ -121,6 +125,7 @@ impl Start {
             parent: None,
             budget: TreeBudgetStart::default(),
             approvals: Approvals::default(),
+            permissions: Permissions::default(),
         }
     }
 }
@@ -271,8 +276,12 @@ impl Runs {
             reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
         }
         shared.equip(&mut start.assignment, &start.rights);
-        let guard: SharedGuard =
-            Arc::new(CallRules { rights: start.rights.clone(), tools: Arc::clone(&shared.tools) });
+        start.permissions.confine(&shared.commands).await;
+        let guard: SharedGuard = Arc::new(CallRules {
+            rights: start.rights.clone(),
+            tools: Arc::clone(&shared.tools),
+            permissions: start.permissions.clone(),
+        });
         let assignment = start.assignment.clone();
         let (run, opening) = match &start.past {
             Past::Nothing => Run::new(RunRequest { assignment, fork: None, guard })?,
@@ -307,24 +316,6 @@ struct Reach {
     host: Option<Arc<Host>>,
     /// Where the artifacts of the runs lie that it goes on from.
     earlier_artifacts: Vec<PathBuf>,
-}
-
-/// The rules every call is held against when it begins: the run's rights, then what its tool says.
-struct CallRules {
-    rights: ToolSet,
-    tools: Arc<BTreeMap<ToolName, Arc<dyn Tool>>>,
-}
-
-impl CallGuard for CallRules {
-    fn check(&self, tool: &ToolName, arguments: &Value, foresight: &Foresight) -> Permission {
-        match CallGuard::check(&self.rights, tool, arguments, foresight) {
-            Permission::Allow => match self.tools.get(tool).and_then(|tool| tool.asks(arguments)) {
-                Some(reason) => Permission::Ask { reason },
-                None => Permission::Allow,
-            },
-            refused @ (Permission::Ask { .. } | Permission::Deny { .. }) => refused,
-        }
-    }
 }
 
 impl Shared {
@@ -375,6 +366,8 @@ impl Shared {
         let mut workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
         workspace = earlier_artifacts.into_iter().fold(workspace, Workspace::allowing);
         workspace = start.further_roots.into_iter().fold(workspace, Workspace::allowing_writes);
+        let denied = start.permissions.policy.rules.deny.iter().map(|rule| &rule.rule);
+        let readable = start.rights.without_files_of(denied);
         let journal = self.store.create(&header).await?;
         let transcript = journal.location();
         let secrets = self.store.secrets().clone();
@@ -393,6 +386,7 @@ impl Shared {
             inbox,
             cancel: cancel.clone(),
             parent: parent.map(Arc::downgrade),
+            permissions: start.permissions,
             budget: Arc::clone(&budget),
             below: Mutex::default(),
         });
@@ -414,7 +408,7 @@ impl Shared {
                 cancel,
                 delegate,
                 processes: Arc::new(processes),
-                ..ToolContext::new(workspace, artifacts, FileGuard::new(Arc::new(start.rights)))
+                ..ToolContext::new(workspace, artifacts, FileGuard::new(Arc::new(readable)))
             },
             journal,
             events: live.events.clone(),

@@ -59,10 +59,6 @@ impl Tool for EditFile {
         &self.spec
     }
 
-    fn asks(&self, _: &Value) -> Option<String> {
-        Some("it changes files".to_owned())
-    }
-
     fn foresee<'a>(
         &'a self,
         arguments: &'a Value,

@@ -63,10 +63,6 @@ impl Tool for ExecCommand {
         LONGEST_YIELD + SLACK
     }
 
-    fn asks(&self, _: &Value) -> Option<String> {
-        Some("it runs a command".to_owned())
-    }
-
     fn foresee<'a>(
         &'a self,
         arguments: &'a Value,

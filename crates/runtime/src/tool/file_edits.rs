@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use self::plan::FileEdit;
 pub(super) use self::plan::Plan;
 use super::{
-    ChangeSink, Foresight, ForesightFuture, ToolContext, ToolFuture, ToolOutput,
+    ChangeSink, ForesightFuture, ToolContext, ToolFuture, ToolOutput,
     arguments::ArgumentError,
     artifacts::Artifacts,
     file_guard::Readable,
@@ -57,7 +57,10 @@ pub(super) fn foresee<'a, E: Edits>(
     context: &'a ToolContext,
 ) -> ForesightFuture<'a> {
     Box::pin(async move {
-        let Ok(edits) = E::read(arguments.clone()) else { return Foresight::default() };
+        let edits = match E::read(arguments.clone()) {
+            Ok(edits) => edits,
+            Err(error) => return report::doomed(&ToolOutput::from(error).text),
+        };
         let desk = Desk::new(E::TOOL, context);
         foreseen(&context.cancel, move |stop| match edits.plan(&desk, stop) {
             Ok(plan) => plan.foresight(),

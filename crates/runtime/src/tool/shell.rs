@@ -65,10 +65,6 @@ impl Tool for Shell {
         asked.unwrap_or(usual) + TO_STOP
     }
 
-    fn asks(&self, _: &Value) -> Option<String> {
-        Some("it runs a command".to_owned())
-    }
-
     fn foresee<'a>(
         &'a self,
         arguments: &'a Value,

@@ -178,10 +178,6 @@ impl Tool for WebFetch {
         &self.spec
     }
 
-    fn asks(&self, _: &Value) -> Option<String> {
-        Some("it asks a host on the network".to_owned())
-    }
-
     fn foresee<'a>(
         &'a self,
         arguments: &'a Value,

@@ -52,10 +52,6 @@ impl Tool for WriteFile {
         &self.spec
     }
 
-    fn asks(&self, _: &Value) -> Option<String> {
-        Some("it changes files".to_owned())
-    }
-
     fn foresee<'a>(
         &'a self,
         arguments: &'a Value,

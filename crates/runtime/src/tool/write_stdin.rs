@@ -55,12 +55,6 @@ impl Tool for WriteStdin {
         LONGEST
     }
 
-    fn asks(&self, arguments: &Value) -> Option<String> {
-        let asked = Asked::read(arguments.clone());
-        let types = asked.is_ok_and(|asked| asked.chars.is_some());
-        types.then(|| "it types into a running program".to_owned())
-    }
-
     fn foresee<'a>(
         &'a self,
         arguments: &'a Value,

@@ -9,6 +9,7 @@ mod discovery;
 mod executor;
 mod handles;
 #[cfg(test)]
+mod permissions;
 mod remote;
 #[cfg(test)]
 mod replay;

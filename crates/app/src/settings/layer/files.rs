@@ -12,6 +12,7 @@ use std::{
 
 use crate::settings::{
     error::SettingsError,
+    meaning::{ApprovalPolicy, Words as _},
     written::{KeyPath, Node, Table, Value, json, lines::Lines, toml},
 };
 
@@ -19,7 +20,7 @@ use crate::settings::{
 pub(crate) const LIMIT: u64 = 1024 * 1024;
 
 /// The keys taken from Codex's settings file; all others are ignored.
-const SHARED_WITH_CODEX: [&str; 9] = [
+const SHARED_WITH_CODEX: [&str; 10] = [
     "model",
     "model_provider",
     "model_providers",
@@ -29,6 +30,7 @@ const SHARED_WITH_CODEX: [&str; 9] = [
     "profiles",
     "sandbox_mode",
     "sandbox_workspace_write",
+    "approval_policy",
 ];
 
 /// What a TOML settings file sets, if it is there.
@@ -53,6 +55,11 @@ pub(crate) fn read_codex(path: &Path) -> Result<Option<Table>, SettingsError> {
 
 fn keep_shared(table: &mut Table) {
     table.retain(|key, _| SHARED_WITH_CODEX.contains(&key.as_str()));
+    // Codex has more policies than there are here; without one the usual holds.
+    let is_known = |node: &Node| matches!(&node.value, Value::Text(word) if ApprovalPolicy::of_word(word).is_some());
+    if table.get("approval_policy").is_some_and(|node| !is_known(node)) {
+        table.remove("approval_policy");
+    }
 }
 
 /// What an MCP file in JSON sets, if it is there.

@@ -1,4 +1,5 @@
-//! Lays one layer over another: the later value wins, tables are merged key by key.
+//! Lays one layer over another: the later value wins, tables are merged key by key. Only the lists of
+//! permission rules add up.
 
 use crate::settings::written::{Node, Table, Value};
 
@@ -18,13 +19,29 @@ const NETWORK: Transport = Transport {
 };
 
 /// Lays `later` over `table`.
-pub(crate) fn lay_over(table: &mut Table, later: Table) {
+pub(crate) fn lay_over(table: &mut Table, mut later: Table) {
+    if let (Some(rules), Some(later)) =
+        (inner(table, "permissions"), inner_mut(&mut later, "permissions"))
+    {
+        put_before(rules, later);
+    }
     if let (Some(servers), Some(later)) =
         (inner_mut(table, "mcp_servers"), inner(&later, "mcp_servers"))
     {
         drop_other_transports(servers, later);
     }
     merge(table, later);
+}
+
+/// Puts the rules of the earlier layers before those of a later one.
+fn put_before(rules: &Table, later: &mut Table) {
+    for (key, node) in later {
+        if let (Value::List(new), Some(Value::List(old))) =
+            (&mut node.value, rules.get(key).map(|node| &node.value))
+        {
+            new.splice(..0, old.iter().cloned());
+        }
+    }
 }
 
 fn merge(table: &mut Table, later: Table) {

@@ -32,6 +32,8 @@ pub(crate) struct ProjectFile {
 pub(crate) enum ProjectFormat {
     /// `.mcp.json`, which other programs read as well.
     McpJson,
+    /// `.claude/settings.json` and `.claude/settings.local.json`, of which the permission rules count.
+    ClaudeSettings,
     /// `.attache/config.toml`.
     Settings,
 }
@@ -39,7 +41,11 @@ pub(crate) enum ProjectFormat {
 impl Project {
     /// The project a working directory belongs to. The user's own settings are none of a project's,
     /// even where the home directory is a repository.
-    pub(crate) fn around(working_directory: &Path, attache_home: &Path) -> Self {
+    pub(crate) fn around(
+        working_directory: &Path,
+        attache_home: &Path,
+        home: Option<&Path>,
+    ) -> Self {
         let root = working_directory
             .ancestors()
             .find(|directory| fs::symlink_metadata(directory.join(".git")).is_ok())
@@ -58,6 +64,11 @@ impl Project {
                 directory: directory.to_owned(),
             };
             files.push(file(".mcp.json", ProjectFormat::McpJson));
+            // In the home directory the first of them is the user's own.
+            if Some(directory) != home {
+                files.push(file(".claude/settings.json", ProjectFormat::ClaudeSettings));
+                files.push(file(".claude/settings.local.json", ProjectFormat::ClaudeSettings));
+            }
             let settings = directory.join(".attache");
             let is_own = settings == attache_home
                 || (own.is_some() && fs::canonicalize(&settings).ok() == own);

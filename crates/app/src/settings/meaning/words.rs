@@ -2,7 +2,7 @@
 //!
 //! A setting has the type of the thing it sets: a word is read as that type, which is not duplicated here.
 
-use attache_kernel::agent::definition::reading::NameFrom;
+use attache_kernel::{agent::definition::reading::NameFrom, rights::permission::ApprovalPolicy};
 use attache_runtime::{
     agents::discovery::DiscoveryMode, model::wire::WireApi, sandbox::Mode, store::Durability,
 };
@@ -42,22 +42,8 @@ macro_rules! words {
     };
 }
 
-/// When a person is asked before a tool runs, in the words of Codex.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ApprovalPolicy {
-    /// Before everything that is not known to be harmless.
-    Untrusted,
-    /// When something failed in the sandbox.
-    OnFailure,
-    /// When a call needs it.
-    OnRequest,
-    /// Never: what would need it is refused.
-    Never,
-}
-
 words!(ApprovalPolicy {
     Untrusted = "untrusted",
-    OnFailure = "on-failure",
     OnRequest = "on-request",
     Never = "never",
 });

@@ -22,6 +22,7 @@ const SETTINGS: &[Key] = &[
         .by_default(BuiltIn::EmptyList)
         .in_project(ProjectUse::MORE),
     key("sandbox_workspace_write", Shape::Section(listed(&[SANDBOX_WORKSPACE_WRITE]))),
+    key("permissions", Shape::Section(listed(&[PERMISSIONS]))),
     key("model_aliases", Shape::Named("alias", &TEXT)).in_project(ProjectUse::Trusted),
     key("model_providers", Shape::Named("id", &Shape::Section(listed(&[PROVIDER]))))
         .in_project(ProjectUse::Trusted),
@@ -103,6 +104,15 @@ const MCP_SERVER_KEYS: &[Key] = &[
     key("disabled_tools", Shape::Value(Kind::Texts)),
     key("startup_timeout_sec", AMOUNT),
     key("tool_timeout_sec", AMOUNT),
+];
+
+/// Lists of all layers add up: what one denies, another cannot lift.
+const PERMISSIONS: &[Key] = &[
+    key("allow", Shape::Value(Kind::Texts))
+        .by_default(BuiltIn::EmptyList)
+        .in_project(ProjectUse::Trusted),
+    key("ask", Shape::Value(Kind::Texts)).by_default(BuiltIn::EmptyList),
+    key("deny", Shape::Value(Kind::Texts)).by_default(BuiltIn::EmptyList),
 ];
 
 const TOOLS: &[Key] = &[

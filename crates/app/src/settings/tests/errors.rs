@@ -55,7 +55,7 @@ fn a_wrong_word_lists_the_words_and_the_nearest() {
     check(
         &World::new().user("approval_policy = \"on_request\""),
         "home/.attache/config.toml:1:19: `approval_policy` must be one of \"untrusted\", \
-         \"on-failure\", \"on-request\", \"never\", not \"on_request\"",
+         \"on-request\", \"never\", not \"on_request\"",
         "did you mean \"on-request\"?",
     );
     check(

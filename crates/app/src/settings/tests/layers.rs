@@ -61,6 +61,9 @@ fn defaults_are_those_of_the_design() {
             "sandbox_workspace_write.network_access = false",
             "sandbox_workspace_write.writable_roots = []",
             "sandbox_workspace_write.writable_git = false",
+            "permissions.allow = []",
+            "permissions.ask = []",
+            "permissions.deny = []",
             "model_aliases = null",
             "model_providers = null",
             "model_prices = null",
@@ -122,7 +125,7 @@ fn only_shared_keys_of_codex_are_taken_and_the_rest_gives_no_notice() {
     assert_eq!(world.notices(), []);
     for (key, value) in [
         ("model", json!("m")),
-        ("approval_policy", json!("on-request")),
+        ("approval_policy", json!("never")),
         ("retention_days", json!(null)),
         ("profile", json!(null)),
         ("sandbox_mode", json!("read-only")),
@@ -136,7 +139,11 @@ fn only_shared_keys_of_codex_are_taken_and_the_rest_gives_no_notice() {
     }
     let world = world.profile("p");
     assert_eq!(world.shown("model").0, json!("of the profile"));
-    assert_eq!(world.shown("approval_policy").0, json!("on-request"));
+    assert_eq!(world.shown("approval_policy").0, json!("never"));
+    for other in ["\"on-failure\"", "{ granular = true }", "5"] {
+        let world = World::new().codex(&format!("approval_policy = {other}"));
+        assert_eq!(world.shown("approval_policy").0, json!("on-request"), "{other}");
+    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ model = "replay:x.jsonl"
 model_provider = "x"
 approval_policy = "never"
 approval_policy = "untrusted"
+permissions.allow = ["Bash"]
 model_aliases.fast = "replay:x"
 model_aliases.fast = "b"             OVER model_aliases.fast = "a"
 durability = "process"               OVER durability = "machine"
@@ -44,6 +45,8 @@ sandbox_workspace_write.writable_roots = ["/a", "/b"] OVER sandbox_workspace_wri
 const HARMLESS: &str = r#"
 model = "m"                          OVER model = "u"
 durability = "machine"
+permissions.ask = ["Bash"]
+permissions.deny = ["Bash"]
 stall_seconds = 10
 tool_timeout_seconds = 500
 tools.subagent_tools = false

@@ -121,6 +121,17 @@ impl ToolSet {
         self.narrow(|tool| other.grants.get(tool).cloned())
     }
 
+    /// The same set without the files that these rules deny.
+    #[must_use]
+    pub fn without_files_of<'r>(&self, rules: impl IntoIterator<Item = &'r ToolRule>) -> Self {
+        let rules: Vec<&ToolRule> =
+            rules.into_iter().filter(|rule| rule.is_about_paths()).collect();
+        self.narrow(|tool| {
+            let reaching = rules.iter().filter(|rule| rule.denial_reaches(tool));
+            Some(reaching.map(|rule| Constraint::Never(ToolRule::clone(rule))).collect())
+        })
+    }
+
     /// Whether some files are withheld from a tool by their paths.
     pub fn tells_files_apart(&self, tool: &ToolName) -> bool {
         let constraints = self.grants.get(tool).map(Vec::as_slice).unwrap_or_default();

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Foresight, Permission,
-    policy::{ApprovalPolicy, AutoApproval, Policy, Stance, WorkspaceAccess},
+    policy::{ApprovalPolicy, Policy, Stance, WorkspaceAccess},
     rules::PermissionRule,
 };
 use crate::{
@@ -131,7 +131,7 @@ impl Judging<'_> {
     fn matched(&self, rule: &ToolRule) -> Match {
         let Proposed { tool, foresight, .. } = self.proposed;
         let mut paths = foresight.paths.iter();
-        if self.is_file_tool() && paths.any(|path| rule.denies_file(tool, path)) {
+        if self.is_file_tool() && paths.any(|path| rule.matches_change(tool, path)) {
             return Match::Yes;
         }
         rule.matches(&self.call)
@@ -221,6 +221,12 @@ impl Judging<'_> {
             }
             ToolName::Builtin(BuiltinTool::WriteStdin) => self.call.types_nothing().then(reads),
             ToolName::Builtin(tool) if BuiltinTool::READERS.contains(tool) => Some(reads()),
+            // The tool looked and found nothing that it could change: the call will fail, and say why.
+            ToolName::Builtin(tool) if BuiltinTool::WRITERS.contains(tool) => {
+                let Foresight { paths, preview } = self.proposed.foresight;
+                (paths.is_empty() && preview.is_some())
+                    .then(|| Judgement::allow("it would change nothing"))
+            }
             ToolName::Builtin(BuiltinTool::TodoWrite) => {
                 Some(Judgement::allow("it changes nothing but the list of things to do"))
             }
@@ -285,11 +291,7 @@ impl Judging<'_> {
 
     /// Whether what the sandbox holds needs no question.
     fn automatic(&self) -> Automatic {
-        let by_agent = self.stance.questions == ApprovalMode::AutoApproveInSandbox
-            && self.policy.approval != ApprovalPolicy::Untrusted;
-        let wanted = by_agent
-            || self.policy.auto == AutoApproval::InSandbox
-            || self.policy.approval == ApprovalPolicy::Never;
+        let wanted = self.policy.approves_in_sandbox(self.stance);
         match (wanted, self.policy.confinement) {
             (false, _) => Automatic::No,
             (true, Confinement::Whole) => Automatic::Yes,

@@ -93,6 +93,15 @@ impl Default for Policy {
     }
 }
 
+impl Policy {
+    /// Whether a call of an agent may be allowed because the sandbox holds it.
+    pub fn approves_in_sandbox(&self, stance: Stance) -> bool {
+        let by_agent = stance.questions == ApprovalMode::AutoApproveInSandbox
+            && self.approval != ApprovalPolicy::Untrusted;
+        by_agent || self.auto == AutoApproval::InSandbox || self.approval == ApprovalPolicy::Never
+    }
+}
+
 impl Stance {
     /// What a definition says. `permissionMode: dontAsk` refuses what would be asked;
     /// `bypassPermissions` is read as `default`: no file approves its own calls.
@@ -118,5 +127,24 @@ impl Stance {
             ApprovalMode::RouteToParent | ApprovalMode::AutoApproveInSandbox => self.questions,
         };
         Self { questions, only_plans: self.only_plans || parent.only_plans, ..self }
+    }
+
+    /// What both stances permit: for a run that goes on after its agent's definition has changed.
+    #[must_use]
+    pub fn narrowed(self, other: Self) -> Self {
+        let questions = match (self.questions, other.questions) {
+            (ApprovalMode::Suppress, _) | (_, ApprovalMode::Suppress) => ApprovalMode::Suppress,
+            (ApprovalMode::RouteToParent, _) | (_, ApprovalMode::RouteToParent) => {
+                ApprovalMode::RouteToParent
+            }
+            (ApprovalMode::AutoApproveInSandbox, ApprovalMode::AutoApproveInSandbox) => {
+                ApprovalMode::AutoApproveInSandbox
+            }
+        };
+        Self {
+            questions,
+            accepts_edits: self.accepts_edits && other.accepts_edits,
+            only_plans: self.only_plans || other.only_plans,
+        }
     }
 }

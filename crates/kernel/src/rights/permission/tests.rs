@@ -398,6 +398,21 @@ fn files_outside_of_the_workspace_and_unforeseen_ones_are_asked() {
 }
 
 #[test]
+fn a_write_that_was_seen_to_change_nothing_begins_and_fails() {
+    let tool = ToolName::Builtin(BuiltinTool::EditFile);
+    let judged = |path: &str, preview: Option<&str>| {
+        let foresight = Foresight { paths: Vec::new(), preview: preview.map(str::to_owned) };
+        let arguments = json!({ "path": path, "old_string": "a", "new_string": "b" });
+        let proposed =
+            Proposed { tool: &tool, arguments: &arguments, foresight: &foresight, asks: None };
+        verdict(&judge(&proposed, &all_tools(), suppressed(), &Policy::default()))
+    };
+    assert_eq!(judged("a.txt", Some("this fails: no such text")), "allow");
+    assert_eq!(judged(".git/config", Some("this fails: no such text")), "deny");
+    assert_eq!(judged("a.txt", None), "deny");
+}
+
+#[test]
 fn an_agent_that_may_not_ask_is_refused() {
     let case = Case { stance: suppressed(), allow: vec!["Bash(make)"], ..Case::default() };
     assert_eq!(case.command("ls"), "allow");
@@ -497,6 +512,19 @@ fn files_that_may_not_be_read_may_not_be_read_by_commands() {
     let all = Case { deny: vec!["Read"], ..Case::default() };
     assert_eq!(all.command("cat README.md"), "deny");
     assert_eq!(all.command("ls"), "allow");
+}
+
+#[test]
+fn files_that_may_not_be_read_may_not_be_edited() {
+    let judged = |deny, path: &str, real: &str| {
+        let case = Case { deny: vec![deny], paths: vec![in_workspace(real)], ..Case::default() };
+        case.call("edit_file", &json!({ "path": path, "old_string": "a", "new_string": "b" }))
+    };
+    assert_eq!(judged("Read(.env)", ".env", ".env"), "deny");
+    assert_eq!(judged("Read(.env)", "notes.txt", ".env"), "deny");
+    assert_eq!(judged("Read(.env)", ".env", "notes.txt"), "deny");
+    assert_eq!(judged("Read", "notes.txt", "notes.txt"), "deny");
+    assert_eq!(judged("Read(.env)", "notes.txt", "notes.txt"), "ask");
 }
 
 #[test]

@@ -171,6 +171,14 @@ impl<'a> Call<'a> {
         matches!(&self.subject, Subject::Input(text) if text.is_empty())
     }
 
+    /// The paths of files that it names, as written.
+    pub fn written_paths(&self) -> Vec<String> {
+        match &self.subject {
+            Subject::Paths(paths) => paths.iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The protected path that it names as a file to be written, if it names one. A path from the root
     /// of the file system is looked at below `root`, if it lies there.
     pub fn protected_path(&self, root: Option<&str>) -> Option<String> {

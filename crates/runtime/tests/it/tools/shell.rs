@@ -372,5 +372,4 @@ fn whoever_is_asked_sees_the_command() {
     );
     let escalated = json!({"command": "apt install x", "workdir": "sub", "with_escalated_permissions": true, "justification": "needs x"});
     assert_eq!(preview(escalated), "apt install x\n(in sub)\n(outside of the sandbox: needs x)");
-    assert!(fixture.tool("shell").asks(&json!({"command": "ls"})).is_some());
 }

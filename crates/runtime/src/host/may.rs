@@ -1,0 +1,109 @@
+//! What would become of a call of an agent, without making it.
+
+use std::{
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+use attache_kernel::{
+    agent::definition::{Definition, Trust},
+    rights::{
+        filter::Filtered,
+        permission::{AutoApproval, Foresight, Judgement, Policy, Proposed, Stance, judge},
+        rule::{Call, RealPath},
+        tool_name::{BuiltinTool, ToolName},
+    },
+};
+use serde_json::Value;
+
+use super::{FIRST_DEPTH, Offer, OrderError, Workplace};
+use crate::tasks::Permissions;
+
+/// What an agent may do when it is run by itself: its rights, and what its calls are judged by.
+#[derive(Debug)]
+pub struct Leave {
+    filtered: Filtered,
+    permissions: Permissions,
+    root: PathBuf,
+}
+
+impl Leave {
+    /// What an agent of that definition may do here.
+    pub fn new(
+        definition: &Definition,
+        trust: Trust,
+        offer: &Offer,
+        workplace: &Workplace,
+        policy: Arc<Policy>,
+    ) -> Result<Self, OrderError> {
+        let root = workplace.folder(definition, trust, None)?;
+        let root = root.canonicalize().unwrap_or(root);
+        let filtered = offer.rights(definition, trust, FIRST_DEPTH, None);
+        let permissions = Permissions { policy, stance: Stance::of(definition) };
+        let permissions = permissions.of_run(&root, AutoApproval::AsConfigured);
+        Ok(Self { filtered, permissions, root })
+    }
+}
+
+impl Leave {
+    /// The tools the agent has.
+    pub fn tools(&self) -> impl Iterator<Item = &ToolName> {
+        self.filtered.tools.names()
+    }
+
+    /// What its calls are judged by.
+    pub fn permissions(&self) -> &Permissions {
+        &self.permissions
+    }
+
+    /// What would become of a call.
+    pub fn judge(&self, tool: &ToolName, arguments: &Value) -> Judgement {
+        let foresight = Foresight { paths: self.written(tool, arguments), preview: None };
+        let proposed = Proposed { tool, arguments, foresight: &foresight, asks: None };
+        let Permissions { policy, stance } = &self.permissions;
+        let mut judgement = judge(&proposed, &self.filtered.tools, *stance, policy);
+        if !self.filtered.tools.contains(tool) {
+            let name = tool.to_string();
+            let mut withheld = self.filtered.withheld.iter();
+            if let Some(withheld) = withheld.find(|withheld| withheld.tool == name) {
+                judgement.reason = format!("{}: {}", judgement.reason, withheld.reason);
+            }
+        }
+        judgement
+    }
+
+    /// Where the files lie that a call names, links followed as far as there is something.
+    fn written(&self, tool: &ToolName, arguments: &Value) -> Vec<RealPath> {
+        if !tool.builtin().is_some_and(|tool| BuiltinTool::WRITERS.contains(&tool)) {
+            return Vec::new();
+        }
+        let call = Call::new(tool, arguments);
+        call.written_paths()
+            .iter()
+            .map(|path| {
+                let absolute = followed(&self.root.join(path));
+                let below = absolute.strip_prefix(&self.root).ok().map(Path::to_string_lossy);
+                RealPath::new(below.as_deref(), &absolute.to_string_lossy())
+            })
+            .collect()
+    }
+}
+
+fn followed(path: &Path) -> PathBuf {
+    let mut real = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                real.pop();
+            }
+            Component::CurDir => {}
+            part => {
+                real.push(part);
+                if let Ok(followed) = real.canonicalize() {
+                    real = followed;
+                }
+            }
+        }
+    }
+    real
+}

@@ -1,0 +1,76 @@
+//! What every call of a run is held against in the moment it begins.
+//!
+//! Invariant: a child is judged by its parent's policy, and keeps what its parent's stance refuses.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use attache_kernel::rights::{
+    confinement::Confinement,
+    filter::ToolSet,
+    permission::{AutoApproval, CallGuard, Foresight, Permission, Policy, Proposed, Stance, judge},
+    tool_name::ToolName,
+};
+use serde_json::Value;
+
+use crate::{process::CommandSetup, tool::Tool};
+
+/// What the settings, the caller and the agent say about questions.
+#[derive(Debug, Clone, Default)]
+pub struct Permissions {
+    /// What the settings and the caller say.
+    pub policy: Arc<Policy>,
+    /// What the agent's definition says.
+    pub stance: Stance,
+}
+
+impl Permissions {
+    /// The same for a run that works in that directory, with what its caller approves.
+    #[must_use]
+    pub(crate) fn of_run(mut self, root: &Path, auto: AutoApproval) -> Self {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let root = root.to_str().map(str::to_owned);
+        // Runs that differ in nothing share the rules.
+        if self.policy.root != root {
+            Arc::make_mut(&mut self.policy).root = root;
+        }
+        if auto == AutoApproval::InSandbox && self.policy.auto != auto {
+            Arc::make_mut(&mut self.policy).auto = auto;
+        }
+        self
+    }
+
+    /// Takes over what the sandbox of those commands holds. What the machine enforces is tried only
+    /// where a call may be allowed for it.
+    pub(crate) async fn confine(&mut self, commands: &Arc<CommandSetup>) {
+        let workspace = commands.workspace_access();
+        if self.policy.workspace != workspace {
+            Arc::make_mut(&mut self.policy).workspace = workspace;
+        }
+        if !self.policy.approves_in_sandbox(self.stance) {
+            return;
+        }
+        let commands = Arc::clone(commands);
+        let tried = tokio::task::spawn_blocking(move || commands.confinement()).await;
+        let confinement = tried.unwrap_or(Confinement::None);
+        if self.policy.confinement != confinement {
+            Arc::make_mut(&mut self.policy).confinement = confinement;
+        }
+    }
+}
+
+/// The rules every call is held against when it begins: the run's rights, the policy, and what its tool
+/// says.
+pub(super) struct CallRules {
+    pub(super) rights: ToolSet,
+    pub(super) tools: Arc<BTreeMap<ToolName, Arc<dyn Tool>>>,
+    pub(super) permissions: Permissions,
+}
+
+impl CallGuard for CallRules {
+    fn check(&self, tool: &ToolName, arguments: &Value, foresight: &Foresight) -> Permission {
+        let asks = self.tools.get(tool).and_then(|tool| tool.asks(arguments));
+        let proposed = Proposed { tool, arguments, foresight, asks: asks.as_deref() };
+        let Permissions { policy, stance } = &self.permissions;
+        judge(&proposed, &self.rights, *stance, policy).permission
+    }
+}
