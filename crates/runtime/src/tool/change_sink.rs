@@ -20,8 +20,10 @@ struct State {
 }
 
 impl ChangeSink {
-    /// Does something to a file and records it; `None` if the sink is closed, and nothing was done.
-    pub(super) fn record<T, E>(
+    /// Does something to a file and records it; `None` if the call was stopped, and nothing was done.
+    /// What fails is not recorded. Only for what takes no time, such as a rename: whoever stops the
+    /// call waits for it.
+    pub fn record<T, E>(
         &self,
         act: impl FnOnce() -> Result<T, E>,
         change: FileChange,
