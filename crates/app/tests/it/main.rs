@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+#[cfg(test)]
+mod approvals;
 mod changes;
 mod clean;
 mod commands;

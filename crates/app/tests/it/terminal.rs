@@ -4,6 +4,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
+    process::Command,
     thread::JoinHandle,
     time::{Duration, Instant},
 };
@@ -26,6 +27,15 @@ use crate::{
     slow_readers::interrupt,
 };
 
+/// Where the program's output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Streams {
+    Terminal,
+    /// Standard output to a pipe, standard error nowhere; standard input is the terminal, which makes it
+    /// the program's own.
+    Pipes,
+}
+
 /// A terminal, and the program on it. Somebody reads along.
 pub(crate) struct Terminal {
     master: File,
@@ -40,6 +50,23 @@ impl Terminal {
     }
 
     pub(crate) fn of_columns(columns: u16, project: &TestProject, arguments: &[&str]) -> Self {
+        Self::running(columns, project.command(arguments), Streams::Terminal)
+    }
+
+    /// The program as somebody starts it at a terminal: `/dev/tty` is that terminal.
+    pub(crate) fn controlling(project: &TestProject, arguments: &[&str], streams: Streams) -> Self {
+        let program = project.command(arguments);
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", "--wait"]).arg(program.get_program()).args(program.get_args());
+        command.env_clear();
+        for (name, value) in program.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command.current_dir(program.get_current_dir().unwrap());
+        Self::running(80, command, streams)
+    }
+
+    fn running(columns: u16, mut program: Command, streams: Streams) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -51,8 +78,11 @@ impl Terminal {
             OpenOptions::new().read(true).write(true).custom_flags(flags).open(&name).unwrap()
         };
         let slave = open();
-        let mut program = project.command(arguments);
-        let program = program.stdin(open()).stdout(open()).stderr(open()).spawn().unwrap();
+        program.stdin(open()).stdout(open()).stderr(open());
+        if streams == Streams::Pipes {
+            program.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+        }
+        let program = program.spawn().unwrap();
         let master = File::from(master);
         let mut reader = master.try_clone().unwrap();
         let shown = std::thread::spawn(move || {
@@ -73,8 +103,14 @@ impl Terminal {
 
     /// Waits until nothing that is typed is shown any more.
     pub(crate) fn wait_for_silence(&mut self) {
+        self.wait_for_echo(false);
+    }
+
+    /// Waits until what is typed is shown, or is not.
+    pub(crate) fn wait_for_echo(&mut self, wanted: bool) {
         let deadline = Instant::now() + Duration::from_mins(1);
-        while tcgetattr(&self.slave).unwrap().local_modes.contains(LocalModes::ECHO) {
+        let has_echo = |slave| tcgetattr(slave).unwrap().local_modes.contains(LocalModes::ECHO);
+        while has_echo(&self.slave) != wanted {
             assert!(Instant::now() < deadline, "it never asked");
             assert!(self.program.try_wait().unwrap().is_none(), "it ended without asking");
             std::thread::yield_now();

@@ -1,0 +1,148 @@
+//! Questions at a terminal of the program's own, and what becomes of them without one.
+
+use attache_testkit::{
+    project::TestProject,
+    scripted_server::{ScriptedServer, Turn, WireApi, tool_call},
+};
+use serde_json::json;
+
+use crate::{
+    providers::{completes, lab, used},
+    terminal::{Streams, Terminal},
+};
+
+const RUN: [&str; 4] = ["run", "fixer", "fix it", "--trust"];
+
+/// The model writes these files, one in each turn, then is done.
+fn writing(files: &[&str]) -> (ScriptedServer, TestProject) {
+    let server = ScriptedServer::start();
+    let api = WireApi::Chat;
+    for (number, file) in files.iter().enumerate() {
+        server.answer(api.answer(&write(number, file)));
+    }
+    server.answer(api.answer(&completes("Done.")));
+    let project = lab(&server, api, "").with_env("TERM", "xterm").with_env("NO_COLOR", "1");
+    project.agent("fixer", "description: Fixes what is broken\ntools: Read, Write");
+    (server, project)
+}
+
+fn write(number: usize, file: &str) -> Turn {
+    let content = format!("version {number}\n");
+    let arguments = json!({"path": file, "content": content});
+    tool_call(&format!("call_{number}"), "write_file", &arguments).using(used(100))
+}
+
+fn told(server: &ScriptedServer) -> String {
+    String::from_utf8_lossy(&server.requests().last().unwrap().body).into_owned()
+}
+
+#[test]
+fn a_yes_lets_one_call_begin_and_shows_what_it_will_do() {
+    let (server, project) = writing(&["new.txt"]);
+    let mut terminal = Terminal::controlling(&project, &RUN, Streams::Terminal);
+    terminal.wait_for_silence();
+    assert!(!project.root().join("new.txt").exists(), "it was written before anybody said yes");
+    terminal.types(b"y");
+    let (code, shown, echo) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(echo, "the terminal was left silent");
+    for part in
+        ["[fixer] asks to call write_file", "+version 0", "why: ", "[y]es  [s]ession (`new.txt`)"]
+    {
+        assert!(shown.contains(part), "{part:?} is not in {shown}");
+    }
+    assert_eq!(std::fs::read_to_string(project.root().join("new.txt")).unwrap(), "version 0\n");
+    server.assert_done();
+}
+
+#[test]
+fn a_no_is_told_to_the_agent_with_the_words_and_it_goes_on() {
+    let (server, project) = writing(&["new.txt"]);
+    let mut terminal = Terminal::controlling(&project, &RUN, Streams::Terminal);
+    terminal.wait_for_silence();
+    terminal.types(b"n");
+    terminal.wait_for_echo(true);
+    terminal.types(b"not in this directory\n");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(!project.root().join("new.txt").exists());
+    assert!(told(&server).contains("not in this directory"), "{}", told(&server));
+}
+
+#[test]
+fn an_approval_for_the_session_covers_the_same_file_and_no_other() {
+    let (server, project) = writing(&["a.txt", "a.txt", "b.txt"]);
+    let mut terminal = Terminal::controlling(&project, &RUN, Streams::Terminal);
+    terminal.wait_for_silence();
+    terminal.types(b"s");
+    server.wait_for_request(3);
+    terminal.wait_for_silence();
+    terminal.types(b"n");
+    terminal.wait_for_echo(true);
+    terminal.types(b"\n");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(std::fs::read_to_string(project.root().join("a.txt")).unwrap(), "version 1\n");
+    assert!(!project.root().join("b.txt").exists());
+    assert_eq!(shown.matches("asks to call").count(), 2, "{shown}");
+}
+
+#[test]
+fn an_abort_ends_the_run() {
+    let (_server, project) = writing(&["new.txt"]);
+    let mut terminal = Terminal::controlling(&project, &RUN, Streams::Terminal);
+    terminal.wait_for_silence();
+    terminal.types(b"a");
+    let (code, shown, echo) = terminal.end();
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(echo && shown.contains("(aborted"), "{shown}");
+    assert!(!project.root().join("new.txt").exists());
+}
+
+#[test]
+fn an_interrupt_leaves_the_terminal_as_it_was() {
+    let (_server, project) = writing(&["new.txt"]);
+    let mut terminal = Terminal::controlling(&project, &RUN, Streams::Terminal);
+    terminal.wait_for_silence();
+    // Ctrl-C, as the keyboard sends it.
+    terminal.types(b"\x03");
+    let (code, shown, echo) = terminal.end();
+    assert_eq!(code, Some(130), "{shown}");
+    assert!(echo, "the terminal was left silent");
+    assert!(!project.root().join("new.txt").exists());
+}
+
+#[test]
+fn somebody_is_asked_although_the_output_is_a_pipe() {
+    let (_server, project) = writing(&["new.txt"]);
+    let arguments = [&RUN[..], &["--json"]].concat();
+    let mut terminal = Terminal::controlling(&project, &arguments, Streams::Pipes);
+    terminal.wait_for_silence();
+    terminal.types(b"y");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("[fixer] asks to call write_file"), "{shown}");
+    assert_eq!(std::fs::read_to_string(project.root().join("new.txt")).unwrap(), "version 0\n");
+}
+
+#[test]
+fn without_a_terminal_nobody_is_waited_for() {
+    let (server, project) = writing(&["new.txt"]);
+    let ran = project.run(&RUN);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!project.root().join("new.txt").exists());
+    assert!(told(&server).contains("nobody is there to ask"), "{}", told(&server));
+    let ran = project.run(&[&RUN[..], &["--approve", "ask"]].concat());
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("nobody can be asked off a terminal"), "{ran:?}");
+}
+
+#[test]
+fn everything_can_be_approved_or_denied_beforehand() {
+    for (how, is_written) in [("all", true), ("deny", false)] {
+        let (_server, project) = writing(&["new.txt"]);
+        let ran = project.run(&[&RUN[..], &["--approve", how]].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(project.root().join("new.txt").exists(), is_written, "{how}: {ran:?}");
+    }
+}
