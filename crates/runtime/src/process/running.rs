@@ -61,7 +61,8 @@ pub(crate) struct Ending {
     pub(crate) exit: Exit,
     /// After how long.
     pub(crate) took: Duration,
-    /// Whether it had started others that still wrote when it ended; they were killed.
+    /// Whether it had started others that went on when it ended; they were killed. A helper of the sandbox
+    /// tells of them in the output itself.
     pub(crate) left_behind: bool,
 }
 

@@ -11,6 +11,7 @@ mod descriptors;
 mod files;
 mod init;
 mod mounts;
+mod orphans;
 mod placeholder;
 mod setup_error;
 mod supervisor;

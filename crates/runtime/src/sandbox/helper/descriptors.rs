@@ -1,6 +1,6 @@
 //! Descriptors: a command gets its three standard streams and nothing else of the program's.
 
-use std::fs;
+use std::{fs, os::fd::OwnedFd};
 
 use super::setup_error::{SetupError, Step as _};
 
@@ -19,6 +19,11 @@ pub(super) fn close_inherited() -> Result<(), SetupError> {
         let _may_be_closed = nix::unistd::close(descriptor);
     }
     Ok(())
+}
+
+/// Standard error, for words about the command after its end. The command does not inherit it.
+pub(super) fn keep_stderr() -> Result<OwnedFd, SetupError> {
+    rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), STDERR + 1).step("keep standard error")
 }
 
 /// Lets go of the standard streams, so that only the command holds their other ends.

@@ -27,7 +27,7 @@ use rustix::{
 };
 
 use super::{
-    Ended, Message, Order, Stage, confine, descendants, descriptors, mounts,
+    Ended, Message, Order, Stage, confine, descendants, descriptors, mounts, orphans,
     setup_error::{SetupError, Step as _},
     supervisor::{uses_namespaces, wait_for_any},
 };
@@ -83,10 +83,12 @@ fn as_process_one(message: &Message, pipe: &File, order: Order<'_>) -> Result<En
     };
     // The command shares this user: it must not read the memory or descriptors of process 1.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).step("protect the init")?;
+    let stderr = descriptors::keep_stderr()?;
     descriptors::release_standard_streams(&null)?;
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid.as_raw_pid().unsigned_abs() == child => {
+                orphans::let_finish(&stderr);
                 return Ok(Ended::of(status).unwrap_or(Ended::Code(super::SETUP_FAILED)));
             }
             // An orphan of the command.
@@ -117,11 +119,12 @@ fn as_subreaper(message: &Message, order: Order<'_>) -> Result<Ended, SetupError
         SignalFd::with_flags(&asked_to_end, SfdFlags::SFD_CLOEXEC).step("listen for signals")?;
     let null = descriptors::open_null()?;
     let confined = message.next(Stage::Confined, order)?.spawn().step("start the command")?;
+    let stderr = descriptors::keep_stderr()?;
     descriptors::release_standard_streams(&null)?;
     let confined = i32::try_from(confined.id()).ok().and_then(Pid::from_raw);
     let confined =
         confined.ok_or_else(|| SetupError::new("watch the command", Errno::SRCH.into()))?;
-    let ended = wait_for_command(confined, &supervisor, &signals);
+    let ended = wait_for_command(confined, &supervisor, &signals, &stderr);
     descendants::kill_all();
     ended
 }
@@ -130,6 +133,7 @@ fn wait_for_command(
     command: Pid,
     supervisor: &OwnedFd,
     signals: &SignalFd,
+    stderr: &OwnedFd,
 ) -> Result<Ended, SetupError> {
     let watched = pidfd_open(command, PidfdFlags::empty()).step("watch the command")?;
     let [_, _, has_ended] = wait_for_any([supervisor.as_fd(), signals.as_fd(), watched.as_fd()])?;
@@ -137,6 +141,7 @@ fn wait_for_command(
         return Ok(Ended::Signal(Signal::KILL.as_raw()));
     }
     let status = waitpid(Some(command), WaitOptions::empty()).step("wait for the command")?;
+    orphans::let_finish(stderr);
     let ended = status.and_then(|(_, status)| Ended::of(status));
     Ok(ended.unwrap_or(Ended::Code(super::SETUP_FAILED)))
 }

@@ -68,9 +68,7 @@ impl std::fmt::Display for Ended {
             Self::ByItself(Ending { exit, took, left_behind }) => {
                 write!(formatter, "{exit}, {:.1} s", took.as_secs_f64())?;
                 if *left_behind {
-                    formatter.write_str(
-                        "; what it left running in the background was killed: use exec_command for that",
-                    )?;
+                    formatter.write_str("; what was left running in the background was killed")?;
                 }
                 Ok(())
             }

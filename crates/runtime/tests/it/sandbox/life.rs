@@ -5,6 +5,7 @@ use std::{
     io::{Read as _, Write as _},
     os::unix::process::ExitStatusExt as _,
     process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use attache_runtime::sandbox::{Mode, Sandbox};
@@ -37,6 +38,15 @@ fn find(marked: &str) -> Option<Pid> {
 
 fn lives(marked: &str) -> bool {
     find(marked).is_some()
+}
+
+/// Waits until it runs: for a moment of its `exec` it has no arguments.
+fn wait_for(marked: &str, what: &str) {
+    let began = Instant::now();
+    while !lives(marked) {
+        assert!(began.elapsed() < Duration::from_secs(20), "{what}: the daemon does not run");
+        std::thread::yield_now();
+    }
 }
 
 fn kill(child: &Child, signal: Signal) {
@@ -153,7 +163,7 @@ fn ends_everything(sandbox: &Sandbox, yard: &Yard, what: &str, end: impl Fn(&mut
     let mut stdout = child.stdout.take().unwrap();
     let mut started = [0; 8];
     stdout.read_exact(&mut started).unwrap();
-    assert!(lives(&marked), "{what}: the daemon runs");
+    wait_for(&marked, what);
     end(&mut child);
     // The end of the stream: nobody holds it any more, and so nobody is left.
     let _length = stdout.read_to_end(&mut Vec::new()).unwrap();
@@ -197,7 +207,7 @@ fn death_of_the_program_kills_everything() {
         let mut stdout = program.stdout.take().unwrap();
         let mut started = [0; 8];
         stdout.read_exact(&mut started).unwrap();
-        assert!(lives(&marked), "{name}: the daemon runs");
+        wait_for(&marked, name);
         program.kill().unwrap();
         let _status = program.wait().unwrap();
         let _length = stdout.read_to_end(&mut Vec::new()).unwrap();
