@@ -14,6 +14,7 @@ use attache_kernel::{
     },
 };
 use attache_runtime::{
+    approvals::{Approvals, ApproveAll},
     executor::Patience,
     prelude::RunResult,
     store::{FileStore, Options},
@@ -76,9 +77,13 @@ async fn stopped(then: Then) -> (Arc<RunResult>, String, Vec<FileChange>) {
     let rights = ToolSet::of_host([ToolName::Builtin(BuiltinTool::WriteFile)]);
     let model =
         ScriptedModel::new([calls("write_file", &json!({"path": "a.txt"})), completes("done")]);
-    let start = Start::new(assignment("act"), rights, Arc::new(model), folder.path());
+    let mut start = Start::new(assignment("act"), rights, Arc::new(model), folder.path());
+    start.approvals = Approvals::new(Arc::new(ApproveAll));
     let handle = runs.start(start).await.unwrap();
-    changed.notified().await;
+    tokio::select! {
+        () = changed.notified() => {}
+        result = handle.result() => panic!("the call never began: {result:?}"),
+    }
     if matches!(then, Then::Cancel) {
         handle.cancel();
     }
