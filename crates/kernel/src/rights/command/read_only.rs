@@ -165,8 +165,8 @@ fn judge_words(words: &[Word], context: Context<'_>) -> Result<(), Doubt> {
     let offending = match known.check {
         Check::Anything => None,
         Check::Except(options) => options::offending(arguments, options),
-        Check::Version => match arguments {
-            [only] if matches!(only.literal(), Some("--version" | "-V" | "-v" | "version")) => None,
+        Check::Only(words) => match arguments {
+            [only] if only.literal().is_some_and(|text| words.contains(&text)) => None,
             _ => return Err(Doubt::Program(name.to_owned())),
         },
         Check::Special(judge) => judge(arguments),

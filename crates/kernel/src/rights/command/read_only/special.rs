@@ -13,6 +13,12 @@ pub(super) fn cd(_: &[Word]) -> Option<&Word> {
     None
 }
 
+/// A number alone; anything else may be evaluated.
+pub(super) fn count(arguments: &[Word]) -> Option<&Word> {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    arguments.iter().find(|word| !word.literal().is_some_and(is_number))
+}
+
 /// Options without operands.
 pub(super) fn no_operand(arguments: &[Word]) -> Option<&Word> {
     beyond(
@@ -40,7 +46,7 @@ pub(super) fn printf(arguments: &[Word]) -> Option<&Word> {
 
 /// As in [`printf`]; `-v` looks at a variable by a name that is evaluated.
 pub(super) fn test(arguments: &[Word]) -> Option<&Word> {
-    const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+    const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"];
     if let Some(word) = arguments.iter().find(|word| matches!(word.literal(), Some("-v" | "-R"))) {
         return Some(word);
     }
@@ -141,7 +147,8 @@ pub(super) fn awk(arguments: &[Word]) -> Option<&Word> {
             _ if text.starts_with('-') => return Some(word),
             program => {
                 let program = program.replace("||", " ");
-                let acts = ["system", "getline", "close", "fflush"];
+                // Files that do not stand in the line are read through `ARGV`.
+                let acts = ["system", "getline", "close", "fflush", "ARGV"];
                 let writes = program.contains(['|', '>', '@'])
                     || acts.iter().any(|name| program.contains(name));
                 // What follows are files; an option among them is read as one.

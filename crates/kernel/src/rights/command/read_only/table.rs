@@ -22,8 +22,8 @@ pub(super) enum Check {
     Anything,
     /// All but these options.
     Except(&'static [&'static str]),
-    /// Only the question for its version.
-    Version,
+    /// Nothing but one of these words: the question for its version.
+    Only(&'static [&'static str]),
     /// Those in which this function finds nothing to object to.
     Special(fn(&[Word]) -> Option<&Word>),
 }
@@ -56,8 +56,8 @@ const fn special(name: &'static str, reads: Reads, judge: fn(&[Word]) -> Option<
     Program { name, check: Check::Special(judge), reads }
 }
 
-const fn version(name: &'static str) -> Program {
-    Program { name, check: Check::Version, reads: Nothing }
+const fn version(name: &'static str, words: &'static [&'static str]) -> Program {
+    Program { name, check: Check::Only(words), reads: Nothing }
 }
 
 use Reads::{Below, Named, Nothing};
@@ -65,17 +65,16 @@ use Reads::{Below, Named, Nothing};
 const PROGRAMS: &[Program] = &[
     // What the shell does itself.
     any(":", Nothing),
-    any("break", Nothing),
+    special("break", Nothing, special::count),
     special("cd", Nothing, special::cd),
-    any("continue", Nothing),
+    special("continue", Nothing, special::count),
     any("echo", Nothing),
-    any("exit", Nothing),
+    special("exit", Nothing, special::count),
     any("false", Nothing),
-    any("jobs", Nothing),
     special("printf", Nothing, special::printf),
     any("pwd", Nothing),
     special("read", Nothing, special::read),
-    any("return", Nothing),
+    special("return", Nothing, special::count),
     special("set", Nothing, special::set),
     special("[", Nothing, special::test),
     special("test", Nothing, special::test),
@@ -184,33 +183,31 @@ const PROGRAMS: &[Program] = &[
     any("which", Nothing),
     any("who", Nothing),
     any("whoami", Nothing),
-    // Which version it is.
-    version("bash"),
-    version("bun"),
-    version("cargo"),
-    version("clang"),
-    version("cmake"),
-    version("deno"),
-    version("docker"),
-    version("g++"),
-    version("gcc"),
-    version("gh"),
-    version("go"),
-    version("java"),
-    version("javac"),
-    version("make"),
-    version("node"),
-    version("npm"),
-    version("perl"),
-    version("php"),
-    version("pip"),
-    version("pip3"),
-    version("pnpm"),
-    version("python"),
-    version("python3"),
-    version("ruby"),
-    version("rustc"),
-    version("rustup"),
-    version("uv"),
-    version("yarn"),
+    // Which version it is. Other words run scripts in some of them: `python -v`, `node version`.
+    version("bash", &["--version"]),
+    version("bun", &["--version"]),
+    version("cargo", &["--version", "-V", "version"]),
+    version("clang", &["--version"]),
+    version("cmake", &["--version"]),
+    version("deno", &["--version"]),
+    version("docker", &["--version"]),
+    version("g++", &["--version"]),
+    version("gcc", &["--version"]),
+    version("gh", &["--version"]),
+    version("go", &["version"]),
+    version("java", &["--version", "-version"]),
+    version("javac", &["--version", "-version"]),
+    version("make", &["--version", "-v"]),
+    version("node", &["--version", "-v"]),
+    version("npm", &["--version", "-v"]),
+    version("perl", &["--version", "-v"]),
+    version("php", &["--version", "-v"]),
+    version("pip", &["--version", "-V"]),
+    version("pip3", &["--version", "-V"]),
+    version("python", &["--version", "-V"]),
+    version("python3", &["--version", "-V"]),
+    version("ruby", &["--version", "-v"]),
+    version("rustc", &["--version", "-V"]),
+    version("rustup", &["--version", "-V"]),
+    version("uv", &["--version", "-V"]),
 ];

@@ -125,8 +125,7 @@ fn find(arguments: &[Word], context: Context<'_>) -> Result<(), Doubt> {
         rest = others;
         match super::shape(first) {
             super::Shape::Exact("-exec" | "-execdir") => {
-                let is_end = |word: &Word| matches!(word.literal(), Some(";" | "+"));
-                let Some(end) = others.iter().position(is_end) else {
+                let Some(end) = end_of_command(others) else {
                     return Err(objection("find", first));
                 };
                 let (run, after) = others.split_at(end);
@@ -150,6 +149,16 @@ fn find(arguments: &[Word], context: Context<'_>) -> Result<(), Doubt> {
     Ok(())
 }
 
+/// Where the command of `-exec` ends: at a `;`, or at a `+` right behind `{}`.
+fn end_of_command(words: &[Word]) -> Option<usize> {
+    let text = |index: usize| words.get(index).and_then(Word::literal);
+    (0..words.len()).find(|index| match text(*index) {
+        Some(";") => true,
+        Some("+") => index.checked_sub(1).and_then(text) == Some("{}"),
+        _ => false,
+    })
+}
+
 fn xargs(arguments: &[Word], context: Context<'_>) -> Result<(), Doubt> {
     let with_value = [
         "-n",
@@ -159,10 +168,8 @@ fn xargs(arguments: &[Word], context: Context<'_>) -> Result<(), Doubt> {
         "-I",
         "-d",
         "--max-args",
-        "--max-lines",
         "--max-procs",
         "--max-chars",
-        "--replace",
         "--delimiter",
     ];
     let switches = ["-0", "-r", "-t", "-x", "--null", "--no-run-if-empty", "--verbose", "--exit"];
@@ -181,8 +188,8 @@ fn xargs(arguments: &[Word], context: Context<'_>) -> Result<(), Doubt> {
 /// The text that `xargs` replaces by what it reads.
 fn replacement(options: &[Word]) -> Option<&str> {
     options.iter().enumerate().find_map(|(index, option)| match option_text(option)? {
-        "-I" | "--replace" => options.get(index + 1)?.literal(),
-        text => text.strip_prefix("-I").or_else(|| text.strip_prefix("--replace=")),
+        "-I" => options.get(index + 1)?.literal(),
+        text => text.strip_prefix("-I"),
     })
 }
 
