@@ -19,7 +19,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use attache_kernel::rights::{confinement::Confinement, permission::WorkspaceAccess};
+use attache_kernel::rights::{
+    confinement::{Confinement, SandboxInForce},
+    permission::WorkspaceAccess,
+};
 use tempfile::TempDir;
 
 use self::sessions::Sessions;
@@ -52,6 +55,12 @@ impl CommandSetup {
     pub fn confinement(&self) -> Confinement {
         let level = |it: &CommandSandbox| it.sandbox.level().confinement(it.policy.mode);
         self.sandbox.as_ref().map_or(Confinement::None, level)
+    }
+
+    /// The sandbox as a run tells it when it begins. Blocks as [`confinement`](Self::confinement) does.
+    pub(crate) fn in_force(&self) -> Option<SandboxInForce> {
+        let mode = self.sandbox.as_ref()?.policy.mode.as_str().to_owned();
+        Some(SandboxInForce { mode, level: self.confinement() })
     }
 
     /// Whether the sandbox is meant to let commands write to the workspace.

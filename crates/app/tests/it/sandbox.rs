@@ -102,3 +102,21 @@ fn unknown_mode_is_refused() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("workspace-write"), "{ran:?}");
 }
+
+#[test]
+fn level_is_told_when_a_run_begins() {
+    let server = ScriptedServer::start();
+    server.always(WireApi::Chat.answer(&completes("done")));
+    let project = lab(&server, WireApi::Chat, "");
+    let started = |arguments: &[&str]| {
+        let ran = project.run(&[arguments, &["--output-format", "stream-json"]].concat());
+        let line = ran.stdout.lines().find(|line| line.contains("\"STARTED\"")).unwrap().to_owned();
+        serde_json::from_str::<serde_json::Value>(&line).unwrap()["data"]["sandbox"].clone()
+    };
+    let level = if is_whole() { "whole" } else { return };
+    let worker = ["--agents", WORKER, "run", "worker", "work"];
+    assert_eq!(started(&worker), json!({"mode": "workspace-write", "level": level}));
+    let open = [&worker[..], &["--sandbox", "danger-full-access"]].concat();
+    assert_eq!(started(&open), json!({"mode": "danger-full-access", "level": "none"}));
+    assert_eq!(started(&["run", "Explore", "x"]), json!(null), "it has no commands");
+}

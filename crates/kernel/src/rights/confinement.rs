@@ -5,6 +5,15 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The sandbox of a run's commands, as it is told when the run begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SandboxInForce {
+    /// The word of `sandbox_mode`.
+    pub mode: String,
+    /// How much of it this machine enforces.
+    pub level: Confinement,
+}
+
 /// How much of the sandbox is in force for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

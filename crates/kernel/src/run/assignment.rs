@@ -12,6 +12,7 @@ use crate::{
     agent::definition::Definition,
     id::{AgentName, RunId, SessionId},
     rights::{
+        confinement::SandboxInForce,
         filter::{ToolSet, WithheldTool},
         permission::SharedGuard,
         tool_name::ToolName,
@@ -68,6 +69,9 @@ pub struct Assignment {
     /// The tools it asked for and did not get.
     #[serde(default)]
     pub withheld_tools: Vec<WithheldTool>,
+    /// The sandbox of its commands, where it can run any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxInForce>,
     /// The tools the model is shown, where these are not the agent's own: a fork shows its parent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_tools: Option<Vec<ToolSpec>>,
@@ -216,6 +220,7 @@ impl Assignment {
             model_limits: ModelLimits::default(),
             tools: Vec::new(),
             withheld_tools: Vec::new(),
+            sandbox: None,
             shown_tools: None,
         }
     }

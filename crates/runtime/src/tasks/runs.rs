@@ -14,6 +14,7 @@ use std::{
 use attache_kernel::{
     id::{RunId, SessionId},
     rights::{
+        confinement::SandboxInForce,
         filter::{ToolSet, WithheldTool},
         permission::SharedGuard,
         tool_name::ToolName,
@@ -276,6 +277,7 @@ impl Runs {
             reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
         }
         shared.equip(&mut start.assignment, &start.rights);
+        start.assignment.sandbox = shared.sandbox_of(&start.assignment).await;
         start.permissions.confine(&shared.commands).await;
         let guard: SharedGuard = Arc::new(CallRules {
             rights: start.rights.clone(),
@@ -318,6 +320,11 @@ struct Reach {
     earlier_artifacts: Vec<PathBuf>,
 }
 
+/// Whether a tool runs commands.
+fn is_shell(name: &ToolName) -> bool {
+    matches!(name, ToolName::Builtin(tool) if tool.is_shell())
+}
+
 impl Shared {
     fn runs(&self) -> MutexGuard<'_, BTreeMap<RunId, Owned>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
@@ -335,6 +342,13 @@ impl Shared {
             let Ok(earlier) = self.store.read(id.as_str()).await else { return Ok(folders) };
             assignment = earlier.header.run;
         }
+    }
+
+    /// The sandbox of a run's commands. Finding it out starts a process, so it is left out where no tool does.
+    async fn sandbox_of(&self, assignment: &Assignment) -> Option<SandboxInForce> {
+        let has_commands = assignment.tools.iter().any(|spec| is_shell(&spec.name));
+        let commands = has_commands.then(|| Arc::clone(&self.commands))?;
+        tokio::task::spawn_blocking(move || commands.in_force()).await.ok().flatten()
     }
 
     /// Offers the tools that the rights allow and that there are.

@@ -184,7 +184,10 @@ fn introduction(run: &Assignment) -> Map<String, Value> {
         ("max_seconds", json!(limits.max_time_seconds)),
         ("resumed_from", json!(run.resumed_from)),
     ];
-    introduction.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
+    // An agent without commands needs no sandbox.
+    let sandbox = run.sandbox.as_ref().map(|sandbox| ("sandbox", json!(sandbox)));
+    let told = introduction.into_iter().chain(sandbox);
+    told.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 fn room_made(compaction: &Compaction) -> Value {

@@ -60,6 +60,8 @@ fn ruleset(policy: &Policy, has_own_mounts: bool) -> Result<RulesetCreated, Rule
     let mut created = ruleset.create()?;
     if has_own_mounts {
         created = allow(created, Path::new("/"), read)?;
+        // The terminal that the command was given.
+        created = allow(created, Path::new("/dev/console"), device)?;
         for own in OWN_DEVICES {
             created = allow(created, Path::new(own), write | AccessFs::IoctlDev)?;
         }

@@ -3,15 +3,17 @@
 use std::{
     fs::{self, File},
     io::{Read as _, Write as _},
-    os::unix::process::ExitStatusExt as _,
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use attache_runtime::sandbox::{Mode, Sandbox};
+use attache_runtime::sandbox::{Helper, Mode as SandboxMode, Sandbox};
 use rustix::{
+    fs::{Mode, OFlags},
     io::{FdFlags, fcntl_setfd},
     process::{Pid, Signal, kill_process},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
 
 use super::{Yard, sandbox, sandboxes, shown};
@@ -142,7 +144,7 @@ fn daemons_do_not_outlive_the_command() {
     let daemon = find(&control).expect("without the sandbox it does outlive it");
     kill_process(daemon, Signal::KILL).unwrap();
 
-    for mode in [Mode::WorkspaceWrite, Mode::DangerFullAccess] {
+    for mode in [SandboxMode::WorkspaceWrite, SandboxMode::DangerFullAccess] {
         yard.policy.mode = mode;
         for (name, sandbox) in sandboxes() {
             let marked = marked();
@@ -173,7 +175,7 @@ fn ends_everything(sandbox: &Sandbox, yard: &Yard, what: &str, end: impl Fn(&mut
 #[test]
 fn killing_the_command_kills_everything() {
     let mut yard = Yard::new();
-    for mode in [Mode::WorkspaceWrite, Mode::DangerFullAccess] {
+    for mode in [SandboxMode::WorkspaceWrite, SandboxMode::DangerFullAccess] {
         yard.policy.mode = mode;
         for (name, sandbox) in sandboxes() {
             for signal in [Signal::KILL, Signal::TERM] {
@@ -213,6 +215,76 @@ fn death_of_the_program_kills_everything() {
         let _length = stdout.read_to_end(&mut Vec::new()).unwrap();
         assert!(!lives(&marked), "{name}");
     }
+}
+
+#[test]
+fn terminal_that_is_given_is_the_commands_own() {
+    let yard = Yard::new();
+    for (name, sandbox) in sandboxes() {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let leader = openpt(flags).unwrap();
+        grantpt(&leader).unwrap();
+        unlockpt(&leader).unwrap();
+        let path = ptsname(&leader, Vec::new()).unwrap();
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let follower = File::from(rustix::fs::open(&path, flags, Mode::empty()).unwrap());
+        let script = "trap 'echo stopped; exit 3' INT; tty && echo own > /dev/tty; read line";
+        let mut command = yard.command(&sandbox, script);
+        command.stdin(follower.try_clone().unwrap()).stdout(follower.try_clone().unwrap());
+        let mut child = command.stderr(follower).spawn().unwrap();
+        // It holds the other end as well.
+        drop(command);
+        let mut leader = File::from(leader);
+        let mut text = Vec::new();
+        let mut has_typed = false;
+        let mut piece = [0; 256];
+        // The end of a terminal is an error.
+        while let Ok(length @ 1..) = leader.read(&mut piece) {
+            text.extend_from_slice(&piece[..length]);
+            if !has_typed && String::from_utf8_lossy(&text).contains("own") {
+                // Ctrl-C
+                leader.write_all(&[3]).unwrap();
+                has_typed = true;
+            }
+        }
+        let text = String::from_utf8_lossy(&text);
+        assert!(text.contains("/dev/") && text.contains("stopped"), "{name}: {text}");
+        assert_eq!(child.wait().unwrap().code(), Some(3), "{name}: {text}");
+    }
+}
+
+#[test]
+fn other_users_than_root_have_it_too() {
+    if !rustix::process::getuid().is_root() {
+        println!("not checked: the other tests do");
+        return;
+    }
+    let yard = Yard::new();
+    let somebody = 12345;
+    for path in [yard.top.path(), &yard.policy.workspace, &yard.policy.temp_dir] {
+        std::os::unix::fs::chown(path, Some(somebody), Some(somebody)).unwrap();
+    }
+    // Where this user may run it.
+    let helper = yard.beside("helper");
+    fs::copy(env!("CARGO_BIN_EXE_attache-sandbox"), &helper).unwrap();
+    let sandbox = Sandbox::new(Helper::at(helper));
+    let run = |script: &str| {
+        let mut command = yard.command(&sandbox, script);
+        command.env_clear().env("PATH", "/usr/bin:/bin").uid(somebody).gid(somebody);
+        command.output().unwrap()
+    };
+    let output = run(
+        "id -u; grep CapEff /proc/self/status; echo x > a && cat a; ls /proc/1/cwd; echo x > ../b",
+    );
+    let text = shown(&output);
+    if text.contains("cannot create namespaces") {
+        println!("not checked: {text}");
+        return;
+    }
+    assert!(text.contains("12345\nCapEff:\t0000000000000000\nx\n"), "{text}");
+    assert!(text.contains("Read-only file system") && !output.status.success(), "{text}");
+    assert!(!run("mkdir .claude/agents").status.success());
+    assert_eq!(yard.names(), ["a"]);
 }
 
 #[test]

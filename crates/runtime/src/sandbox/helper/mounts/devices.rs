@@ -9,7 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::mount::{MountFlags, mount};
+use rustix::{
+    mount::{MountFlags, mount},
+    stdio::stdin,
+    termios::isatty,
+};
 
 use super::{attach, clone, read_only};
 use crate::sandbox::helper::setup_error::{SetupError, Step as _};
@@ -32,7 +36,12 @@ impl Devices {
     /// A machine that lacks one has none to give.
     pub(super) fn clone_of_machine() -> Self {
         let paths = NAMES.map(|name| Path::new("/dev").join(name)).into_iter();
-        Self(paths.filter_map(|path| clone(&path).ok().map(|tree| (path, tree))).collect())
+        let devices = paths.filter_map(|path| Some((path.clone(), clone(&path).ok()?)));
+        // The terminals are a new instance, which lacks the one that the command was given.
+        let terminal = isatty(stdin()).then(|| fs::read_link("/proc/self/fd/0").ok()).flatten();
+        let console = terminal.and_then(|path| clone(&path).ok());
+        let console = console.map(|tree| (PathBuf::from("/dev/console"), tree));
+        Self(devices.chain(console).collect())
     }
 
     /// Mounts a new `/dev`. Returns a file in it that nobody may open.
