@@ -11,6 +11,7 @@ mod executor;
 mod handles;
 #[cfg(test)]
 mod permissions;
+#[cfg(test)]
 mod remote;
 #[cfg(test)]
 mod replay;
