@@ -168,6 +168,8 @@ enum RunFormat {
 
 /// How long a run that was cut short waits for somebody to read its result.
 const READER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+/// How long the end of the program waits for commands that were told to end.
+const TIDYING_PATIENCE: std::time::Duration = std::time::Duration::from_millis(500);
 /// How long the end of a run waits for the disk.
 const DISK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 
@@ -178,8 +180,8 @@ pub(crate) fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         .build()
         .map_err(|error| Failure::unsuccessful("cannot start").because(&error))?;
     let exit = runtime.block_on(carry_out(args, setup));
-    // Nothing that is still under way is waited for: it was told to stop.
-    runtime.shutdown_background();
+    // What is still under way was told to stop; commands get a moment to tidy up.
+    runtime.shutdown_timeout(TIDYING_PATIENCE);
     exit
 }
 

@@ -168,7 +168,8 @@ impl<'a> Progress<'a> {
         let call = calls.iter().position(|(known, _)| known == id).map(|at| calls.remove(at).1);
         let call = call.unwrap_or_else(|| tool.to_owned());
         let took = time(number(event, "duration_ms"));
-        let problem = clip(text(event, "error"), LINE);
+        let error = text(event, "error");
+        let problem = clip(error.strip_prefix("Refused: ").unwrap_or(error), LINE);
         if !success {
             let how = if executed { format!("failed after {took}") } else { "refused".to_owned() };
             let mark = paint(Tone::Bad, "✗");
