@@ -43,6 +43,8 @@ pub struct Foresight {
     pub paths: Vec<RealPath>,
     /// The command or the diff, for whoever is asked.
     pub preview: Option<String>,
+    /// Whether the running program that it types into is held by the sandbox.
+    pub is_confined: bool,
 }
 
 /// Judges a call in the moment it is to begin.

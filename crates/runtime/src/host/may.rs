@@ -58,7 +58,7 @@ impl Leave {
 
     /// What would become of a call.
     pub fn judge(&self, tool: &ToolName, arguments: &Value) -> Judgement {
-        let foresight = Foresight { paths: self.written(tool, arguments), preview: None };
+        let foresight = Foresight { paths: self.written(tool, arguments), ..Foresight::default() };
         let proposed = Proposed { tool, arguments, foresight: &foresight, asks: None };
         let Permissions { policy, stance } = &self.permissions;
         let mut judgement = judge(&proposed, &self.filtered.tools, *stance, policy);

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, MutexGuard, PoisonError},
 };
 
-use super::{Processes, running::Process};
+use super::{Processes, Reach, running::Process};
 
 /// How many a run may have at once.
 const MOST: usize = 16;
@@ -28,6 +28,7 @@ pub(super) struct Sessions {
 struct Session {
     process: Arc<Process>,
     command: String,
+    reach: Reach,
 }
 
 /// Why there is no session; the text is for the model.
@@ -60,13 +61,18 @@ impl Processes {
     }
 
     /// Keeps a process, which the run then owns.
-    pub(crate) fn open_session(&self, process: Arc<Process>, command: &str) -> SessionId {
+    pub(crate) fn open_session(
+        &self,
+        process: Arc<Process>,
+        command: &str,
+        reach: Reach,
+    ) -> SessionId {
         let mut sessions = self.sessions();
         sessions.opened += 1;
         let id = SessionId(sessions.opened);
         let line = command.lines().next().unwrap_or_default();
         let command = line.get(..line.floor_char_boundary(SHOWN)).unwrap_or(line).to_owned();
-        sessions.open.insert(id, Session { process, command });
+        sessions.open.insert(id, Session { process, command, reach });
         id
     }
 
@@ -80,6 +86,12 @@ impl Processes {
     /// The command that a session runs.
     pub(crate) fn session_command(&self, id: SessionId) -> Option<String> {
         self.sessions().open.get(&id).map(|session| session.command.clone())
+    }
+
+    /// Whether the sandbox holds a session's process.
+    pub(crate) fn is_confined(&self, id: SessionId) -> bool {
+        let sessions = self.sessions();
+        sessions.open.get(&id).is_some_and(|session| session.reach == Reach::Sandboxed)
     }
 
     /// Lets a session go.

@@ -137,7 +137,7 @@ async fn run(arguments: Value, context: &ToolContext) -> Result<ToolOutput, Tool
     if process.ending().is_some() {
         return Ok(told(&process, &patience, None, reach).await);
     }
-    let id = processes.open_session(Arc::clone(&process), &shown);
+    let id = processes.open_session(Arc::clone(&process), &shown, reach);
     Ok(told(&process, &patience, Some(id), reach).await)
 }
 

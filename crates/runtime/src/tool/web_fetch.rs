@@ -184,7 +184,7 @@ impl Tool for WebFetch {
         _: &'a ToolContext,
     ) -> Option<ForesightFuture<'a>> {
         let url = arguments.get("url")?.as_str()?.to_owned();
-        Some(Box::pin(std::future::ready(Foresight { paths: Vec::new(), preview: Some(url) })))
+        Some(Box::pin(std::future::ready(Foresight { preview: Some(url), ..Foresight::default() })))
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {

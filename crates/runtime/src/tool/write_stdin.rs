@@ -64,7 +64,9 @@ impl Tool for WriteStdin {
         let typed = chars?;
         let into = context.processes.session_command(id).unwrap_or_else(|| format!("session {id}"));
         let preview = Some(format!("{}\n(typed into `{into}`)", typed.escape_debug()));
-        Some(Box::pin(std::future::ready(Foresight { preview, ..Foresight::default() })))
+        let is_confined = context.processes.is_confined(id);
+        let foresight = Foresight { preview, is_confined, ..Foresight::default() };
+        Some(Box::pin(std::future::ready(foresight)))
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {

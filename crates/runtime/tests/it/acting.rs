@@ -66,7 +66,7 @@ impl Tool for Acting {
             let mut times = self.foreseen.lock().unwrap();
             *times += 1;
             let paths = vec![RealPath::new(Some("a.txt"), "/workspace/a.txt")];
-            Foresight { paths, preview: Some(format!("preview {times}")) }
+            Foresight { paths, preview: Some(format!("preview {times}")), ..Foresight::default() }
         }))
     }
 

@@ -223,7 +223,7 @@ impl Judging<'_> {
             ToolName::Builtin(tool) if BuiltinTool::READERS.contains(tool) => Some(reads()),
             // The tool looked and found nothing that it could change: the call will fail, and say why.
             ToolName::Builtin(tool) if BuiltinTool::WRITERS.contains(tool) => {
-                let Foresight { paths, preview } = self.proposed.foresight;
+                let Foresight { paths, preview, .. } = self.proposed.foresight;
                 (paths.is_empty() && preview.is_some())
                     .then(|| Judgement::allow("it would change nothing"))
             }
@@ -255,13 +255,16 @@ impl Judging<'_> {
     }
 
     fn other_command(&self) -> Judgement {
-        // The program may run outside of the sandbox.
-        if self.builtin() == Some(BuiltinTool::WriteStdin) {
-            return Judgement::ask("it types into a running program");
-        }
-        let doubt = self.call.doubt(self.policy.root.as_deref());
-        let doubt =
-            doubt.map_or_else(|| "its arguments cannot be read".to_owned(), |it| it.to_string());
+        let doubt = if self.builtin() == Some(BuiltinTool::WriteStdin) {
+            let doubt = "it types into a running program".to_owned();
+            if !self.proposed.foresight.is_confined {
+                return Judgement::ask(doubt);
+            }
+            doubt
+        } else {
+            let doubt = self.call.doubt(self.policy.root.as_deref());
+            doubt.map_or_else(|| "its arguments cannot be read".to_owned(), |it| it.to_string())
+        };
         match self.automatic() {
             Automatic::Yes => Judgement::allow("it runs in the sandbox"),
             Automatic::NotHere(why) => Judgement::ask(format!("{doubt}, and {why}")),

@@ -171,7 +171,7 @@ fn write(path: &str, stance: Stance, policy: &Policy) -> Judgement {
     let arguments = json!({ "path": path, "content": "" });
     let tool = ToolName::Builtin(BuiltinTool::WriteFile);
     let real = RealPath::new(Some(path), &format!("/work/project/{path}"));
-    let foresight = Foresight { paths: vec![real], preview: None };
+    let foresight = Foresight { paths: vec![real], ..Foresight::default() };
     let proposed =
         Proposed { tool: &tool, arguments: &arguments, foresight: &foresight, asks: None };
     judge(&proposed, &all_tools(), stance, policy)

@@ -37,7 +37,7 @@ impl Case {
         policy.rules.allow.extend(self.allow.iter().map(allowing));
         policy.rules.ask.extend(self.ask.iter().flat_map(restricting));
         policy.rules.deny.extend(self.deny.iter().flat_map(restricting));
-        let foresight = Foresight { paths: self.paths.clone(), preview: None };
+        let foresight = Foresight { paths: self.paths.clone(), ..Foresight::default() };
         let proposed = Proposed { tool: &tool, arguments, foresight: &foresight, asks: None };
         judge(&proposed, rights, self.stance, &policy)
     }
@@ -401,7 +401,7 @@ fn files_outside_of_the_workspace_and_unforeseen_ones_are_asked() {
 fn a_write_that_was_seen_to_change_nothing_begins_and_fails() {
     let tool = ToolName::Builtin(BuiltinTool::EditFile);
     let judged = |path: &str, preview: Option<&str>| {
-        let foresight = Foresight { paths: Vec::new(), preview: preview.map(str::to_owned) };
+        let foresight = Foresight { preview: preview.map(str::to_owned), ..Foresight::default() };
         let arguments = json!({ "path": path, "old_string": "a", "new_string": "b" });
         let proposed =
             Proposed { tool: &tool, arguments: &arguments, foresight: &foresight, asks: None };
@@ -565,4 +565,21 @@ fn a_child_keeps_the_restrictions_of_its_parent() {
     assert_eq!(open.under(suppressed()).questions, ApprovalMode::Suppress);
     let planner = Stance { only_plans: true, ..Stance::default() };
     assert!(open.under(planner).only_plans);
+}
+
+#[test]
+fn typing_into_a_program_needs_no_question_where_the_sandbox_holds_the_program() {
+    let tool = ToolName::Builtin(BuiltinTool::WriteStdin);
+    let arguments = json!({ "session_id": 1, "chars": "rm -rf x\n" });
+    let judged = |is_confined: bool, policy: &Policy| {
+        let foresight = Foresight { is_confined, ..Foresight::default() };
+        let proposed =
+            Proposed { tool: &tool, arguments: &arguments, foresight: &foresight, asks: None };
+        verdict(&judge(&proposed, &all_tools(), Stance::default(), policy))
+    };
+    assert_eq!(judged(true, &automatic()), "allow");
+    assert_eq!(judged(false, &automatic()), "ask");
+    assert_eq!(judged(true, &Policy::default()), "ask");
+    let partly = Policy { confinement: Confinement::Partial, ..automatic() };
+    assert_eq!(judged(true, &partly), "ask");
 }

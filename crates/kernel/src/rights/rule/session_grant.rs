@@ -299,7 +299,7 @@ mod tests {
         let arguments = json!({"path": "link"});
         let foresight = Foresight {
             paths: vec![RealPath::new(Some("src/real.rs"), "/w/src/real.rs")],
-            preview: None,
+            ..Foresight::default()
         };
         let of = |tool: BuiltinTool| SessionGrant::of_call(&tool.into(), &arguments, &foresight);
         assert_eq!(of(BuiltinTool::WriteFile), of(BuiltinTool::EditFile));

@@ -120,6 +120,7 @@ impl Plan {
         Foresight {
             paths: self.edits.iter().map(|edit| edit.destination.real_path()).collect(),
             preview: Some(report::preview(&self.edits, self.failure.as_deref())),
+            ..Foresight::default()
         }
     }
 

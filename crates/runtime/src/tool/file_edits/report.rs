@@ -71,7 +71,7 @@ pub(super) fn preview(edits: &[FileEdit], failure: Option<&str>) -> String {
 /// What is known of a call that cannot succeed as things are.
 pub(super) fn doomed(failure: &str) -> Foresight {
     let first = failure.lines().next().unwrap_or_default();
-    Foresight { paths: Vec::new(), preview: Some(format!("it would fail: {first}")) }
+    Foresight { preview: Some(format!("it would fail: {first}")), ..Foresight::default() }
 }
 
 impl FileEdit {
