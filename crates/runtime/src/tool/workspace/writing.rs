@@ -211,3 +211,77 @@ impl Drop for Hidden {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::tool::workspace::Workspace;
+
+    struct Place {
+        folder: tempfile::TempDir,
+        workspace: Workspace,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("a.txt"), "old").unwrap();
+            let workspace = Workspace::new(folder.path()).unwrap();
+            Self { folder, workspace }
+        }
+
+        fn destination(&self, path: &str) -> Destination {
+            self.workspace.destination(path).unwrap()
+        }
+
+        fn content(&self, path: &str) -> String {
+            fs::read_to_string(self.folder.path().join(path)).unwrap()
+        }
+
+        /// Somebody else puts another file in its place.
+        fn replace(&self, path: &str) {
+            let beside = self.folder.path().join("beside");
+            fs::write(&beside, "theirs").unwrap();
+            fs::rename(beside, self.folder.path().join(path)).unwrap();
+        }
+
+        fn names(&self) -> usize {
+            fs::read_dir(self.folder.path()).unwrap().count()
+        }
+    }
+
+    /// Whatever happens between the writing and the renaming, a file that nobody expected stays.
+    #[test]
+    fn a_file_that_is_not_the_expected_one_is_left_alone() {
+        let place = Place::new();
+        let stop = CancellationToken::new();
+        let old = place.destination("a.txt");
+        let stamp = old.place().open_stamped().unwrap().1;
+        let prepared = old.prepare(b"new", Some(stamp), Some(stamp), &stop).unwrap();
+        place.replace("a.txt");
+        assert!(matches!(prepared.commit(), Err(WriteError::Changed { .. })));
+        assert!(matches!(old.remove(stamp), Err(WriteError::Changed { .. })));
+        assert_eq!((place.content("a.txt").as_str(), place.names()), ("theirs", 1));
+
+        let new = place.destination("b.txt");
+        let prepared = new.prepare(b"new", None, None, &stop).unwrap();
+        place.replace("b.txt");
+        assert!(matches!(prepared.commit(), Err(WriteError::Appeared { .. })));
+        assert_eq!((place.content("b.txt").as_str(), place.names()), ("theirs", 2));
+    }
+
+    #[test]
+    fn what_is_given_up_leaves_nothing() {
+        let place = Place::new();
+        let stop = CancellationToken::new();
+        let new = place.destination("b.txt");
+        drop(new.prepare(b"new", None, None, &stop).unwrap());
+        assert_eq!(place.names(), 1);
+        stop.cancel();
+        let cancelled = new.prepare(b"new", None, None, &stop);
+        assert!(matches!(cancelled, Err(WriteError::Cancelled { .. })));
+        assert_eq!(place.names(), 1);
+    }
+}
