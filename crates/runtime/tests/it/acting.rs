@@ -35,6 +35,8 @@ const KEY: &str = "sk-very-secret-key";
 struct Acting {
     spec: ToolSpec,
     pieces: Vec<&'static str>,
+    /// After so many looks, a call would do the same each time.
+    settles_after: u32,
     foreseen: Mutex<u32>,
     seen: Arc<Mutex<Vec<Foresight>>>,
 }
@@ -48,7 +50,7 @@ impl Acting {
             concurrency: Concurrency::Exclusive,
             repetition: Repeatability::Once,
         };
-        Self { spec, pieces, foreseen: Mutex::default(), seen: Arc::default() }
+        Self { spec, pieces, settles_after: 1, foreseen: Mutex::default(), seen: Arc::default() }
     }
 }
 
@@ -64,7 +66,7 @@ impl Tool for Acting {
     fn foresee<'a>(&'a self, _: &'a Value, _: &'a ToolContext) -> Option<ForesightFuture<'a>> {
         Some(Box::pin(async {
             let mut times = self.foreseen.lock().unwrap();
-            *times += 1;
+            *times = (*times + 1).min(self.settles_after);
             let paths = vec![RealPath::new(Some("a.txt"), "/workspace/a.txt")];
             Foresight { paths, preview: Some(format!("preview {times}")), ..Foresight::default() }
         }))
@@ -137,11 +139,25 @@ async fn what_is_foreseen_is_shown_to_whoever_is_asked_and_to_the_call() {
         _ => None,
     });
     assert_eq!(in_journal.as_deref(), Some("preview 1"));
-    // It is found out again when the approved call begins.
     let seen = seen.lock().unwrap();
     assert_eq!(seen.len(), 1);
-    assert_eq!(seen[0].preview.as_deref(), Some("preview 2"));
+    assert_eq!(seen[0].preview.as_deref(), Some("preview 1"));
     assert_eq!(seen[0].paths, [RealPath::new(Some("a.txt"), "/workspace/a.txt")]);
+}
+
+#[tokio::test]
+async fn an_approval_holds_for_what_was_shown_alone() {
+    // The file changed between the question and the call: it is asked about again.
+    let tool = Acting { settles_after: 2, ..Acting::new(Vec::new()) };
+    let seen = Arc::clone(&tool.seen);
+    let (_, _, asked) = act(tool).await;
+    assert_eq!(asked, [Some("preview 1".to_owned()), Some("preview 2".to_owned())]);
+    assert_eq!(seen.lock().unwrap()[0].preview.as_deref(), Some("preview 2"));
+    // One that never settles is refused in the end.
+    let tool = Acting { settles_after: u32::MAX, ..Acting::new(Vec::new()) };
+    let seen = Arc::clone(&tool.seen);
+    let (_, _, asked) = act(tool).await;
+    assert_eq!((asked.len(), seen.lock().unwrap().len()), (3, 0));
 }
 
 #[tokio::test]

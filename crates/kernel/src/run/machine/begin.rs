@@ -1,7 +1,8 @@
 //! Beginning calls: each is judged in the moment it is to go to its tool.
 //!
 //! A call that is allowed begins, one that is refused is answered with the reason, and one that needs
-//! approval is asked about before it counts as begun. A refusal wins over an approval.
+//! approval is asked about before it counts as begun. A refusal wins over an approval, and an approval
+//! holds for what was shown: if the call would do something else by now, it is asked about again.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -20,6 +21,9 @@ use crate::{
         tool_spec::{Concurrency, Repeatability},
     },
 };
+
+/// How often somebody is asked about a call whose effect is another one each time.
+const MOST_QUESTIONS: u32 = 3;
 
 impl Run {
     /// The calls that are judged next: those that [`Run::begin_calls`] or [`Run::taken_over`] looks at.
@@ -59,7 +63,7 @@ impl Run {
         let mut events = Vec::new();
         let group = self.next_group();
         let is_approved = |run: &Self, id: &ToolCallId| {
-            run.state.open_call(id).is_some_and(|call| call.approval == Approval::Given)
+            run.state.open_call(id).is_some_and(|call| run.is_approved(call))
         };
         let (approved, others): (Vec<_>, Vec<_>) =
             group.into_iter().partition(|id| is_approved(self, id));
@@ -105,7 +109,7 @@ impl Run {
     ) -> Vec<Event> {
         let asked = self.state.calls.open().find(|(_, call)| match &call.approval {
             Approval::Asked { request_id: asked, .. } => asked == request_id,
-            Approval::NotAsked | Approval::Given | Approval::Refused { .. } => false,
+            Approval::NotAsked | Approval::Given { .. } | Approval::Refused { .. } => false,
         });
         let Some(call_id) = asked.map(|(_, call)| call.id.clone()) else {
             return Vec::new();
@@ -167,23 +171,31 @@ impl Run {
         let unknown = Foresight::default();
         let foresight = self.foresight(id).unwrap_or(&unknown);
         let permission = self.judge.permission(call.tool()?, arguments, foresight);
-        let event = match (permission, &call.approval) {
-            (Permission::Deny { reason }, _) => {
-                let text = prose::refused_call(&reason);
-                answered(call, text, true, milliseconds(now))
+        let refused =
+            |reason: &str| answered(call, prose::refused_call(reason), true, milliseconds(now));
+        let event = match permission {
+            Permission::Deny { reason } => refused(&reason),
+            Permission::Ask { .. } if !self.is_approved(call) && call.asked >= MOST_QUESTIONS => {
+                refused("what it would do changed every time somebody was asked")
             }
-            (Permission::Allow, _) | (Permission::Ask { .. }, Approval::Given) => {
-                Event::ToolStarted { call_id: id.clone(), tool_name }
-            }
-            (Permission::Ask { reason }, _) => Event::ApprovalRequested {
+            Permission::Ask { reason } if !self.is_approved(call) => Event::ApprovalRequested {
                 request_id: self.next_question_id(),
                 call_id: id.clone(),
                 tool_name,
                 reason,
                 preview: foresight.preview.clone(),
             },
+            Permission::Allow | Permission::Ask { .. } => {
+                Event::ToolStarted { call_id: id.clone(), tool_name }
+            }
         };
         Some(event)
+    }
+
+    /// Whether a call was approved, and would still do what was shown.
+    fn is_approved(&self, call: &OpenCall) -> bool {
+        let Approval::Given { preview: shown } = &call.approval else { return false };
+        *shown == self.foresight(&call.id).and_then(|foresight| foresight.preview.clone())
     }
 
     fn next_question_id(&self) -> QuestionId {

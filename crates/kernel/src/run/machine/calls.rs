@@ -25,6 +25,9 @@ pub(crate) struct OpenCall {
     pub(crate) started_ms: Option<u64>,
     #[serde(default)]
     pub(crate) approval: Approval,
+    /// How often somebody was asked about it.
+    #[serde(default)]
+    pub(crate) asked: u32,
     pub(crate) answer: Option<ToolResult>,
 }
 
@@ -42,8 +45,11 @@ pub(crate) enum Approval {
         #[serde(default)]
         preview: Option<String>,
     },
-    /// It was approved.
-    Given,
+    /// It was approved, as it was shown.
+    Given {
+        #[serde(default)]
+        preview: Option<String>,
+    },
     /// It was not.
     Refused { words: Option<String> },
 }
@@ -51,7 +57,7 @@ pub(crate) enum Approval {
 impl OpenCall {
     pub(crate) fn new(id: ToolCallId, name: String, disposition: Disposition, streak: u32) -> Self {
         let approval = Approval::default();
-        Self { id, name, disposition, streak, started_ms: None, approval, answer: None }
+        Self { id, name, disposition, streak, started_ms: None, approval, asked: 0, answer: None }
     }
 
     /// The tool's canonical name where it is known, else the name as the model spelled it.
@@ -183,6 +189,7 @@ impl OpenCalls {
         let Some((position, call)) = self.get_mut(id) else { return };
         if matches!(approval, Approval::Asked { .. }) {
             call.started_ms = None;
+            call.asked = call.asked.saturating_add(1);
         }
         call.approval = approval;
         if call.is_settled() {

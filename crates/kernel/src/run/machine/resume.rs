@@ -70,7 +70,9 @@ impl Run {
             (Disposition::Execute { .. }, None) => match &call.approval {
                 Approval::Refused { words } => prose::not_approved(words.as_deref()),
                 Approval::Asked { .. } => prose::STILL_ASKED.to_owned(),
-                Approval::NotAsked | Approval::Given => prose::not_executed("the run was cut off"),
+                Approval::NotAsked | Approval::Given { .. } => {
+                    prose::not_executed("the run was cut off")
+                }
             },
         };
         ToolResult {

@@ -446,7 +446,12 @@ impl State {
     fn resolve(&mut self, id: &ToolCallId, decision: ApprovalDecision, words: Option<&String>) {
         let approval = match decision {
             ApprovalDecision::ApprovedOnce | ApprovalDecision::ApprovedForSession => {
-                Approval::Given
+                let asked = self.open_call(id).map(|call| &call.approval);
+                let preview = match asked {
+                    Some(Approval::Asked { preview, .. }) => preview.clone(),
+                    _ => None,
+                };
+                Approval::Given { preview }
             }
             ApprovalDecision::Denied => Approval::Refused { words: words.cloned() },
             ApprovalDecision::Aborted => {
