@@ -1,11 +1,13 @@
 //! The command line: what may be typed. What it means is decided in [`crate::setup`] and the commands.
 
+mod overrides;
 pub(crate) mod refusal;
 
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Parser, Subcommand};
 
+pub(crate) use self::overrides::overrides_gathered;
 use crate::{commands, settings::Flag};
 
 /// Runs subagents: specialist agents from the files you already have.

@@ -22,13 +22,14 @@ use attache_runtime::sandbox::run_if_helper;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::{
-    cli::{Cli, refusal},
+    cli::{Cli, overrides_gathered, refusal},
     environment::Environment,
 };
 
 fn main() -> ExitCode {
     let arguments = environment::arguments();
     run_if_helper(&arguments);
+    let arguments = overrides_gathered(arguments);
     clap_complete::CompleteEnv::with_factory(Cli::command)
         .shells(commands::completions::all_shells())
         .complete();

@@ -19,6 +19,7 @@ pub mod findings;
 mod glob_files;
 mod grep_files;
 mod list_dir;
+pub(crate) mod named_paths;
 mod off_thread;
 pub mod output;
 mod read_file;

@@ -68,7 +68,7 @@ fn a_key_shows_itself_and_what_is_below_it() {
         entries.map(|entry| entry["key"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(keys("model"), ["model"]);
-    assert_eq!(keys("tools"), ["tools.subagent_tools"]);
+    assert_eq!(keys("tools"), ["tools.subagent_tools", "tools.web_fetch_private_hosts"]);
     assert_eq!(project.run(&["config", "mod"]).code, Some(2));
 }
 

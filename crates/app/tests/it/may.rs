@@ -320,3 +320,57 @@ fn the_sandbox_approves_where_it_is_whole() {
     assert_eq!(write("read-only"), "ask");
     assert_eq!(write("workspace-write"), if whole { "allow" } else { "ask" });
 }
+
+#[test]
+fn rules_about_files_hold_for_commands_wherever_they_run_and_through_links() {
+    let project = with_worker();
+    project.file("secret/a", "TOP\n");
+    project.file(".env", "ENV\n");
+    project.file("src/b", "\n");
+    std::os::unix::fs::symlink(".env", project.root().join("envlink")).unwrap();
+    std::os::unix::fs::symlink("secret", project.root().join("slink")).unwrap();
+    project.file(
+        "~/.attache/config.toml",
+        "[permissions]\ndeny = [\"Read(.env)\", \"Read(secret/**)\", \"Edit(src/**)\"]\n",
+    );
+    for command in [
+        json!("cat envlink"),
+        json!("cat slink/a"),
+        json!("cd secret && cat a"),
+        json!("cd src/../secret; head a"),
+        json!({"command": "cat a", "workdir": "secret"}),
+        json!({"command": "cat a", "workdir": "slink"}),
+    ] {
+        let text = command.as_str().map_or_else(|| command.to_string(), str::to_owned);
+        assert_eq!(verdict(&project, &["worker", "Bash", &text]), "deny", "{text}");
+    }
+    for command in [
+        json!("cd src && echo x > b"),
+        json!("cd src; touch new"),
+        json!({"command": "echo x > b", "workdir": "src"}),
+    ] {
+        let text = command.as_str().map_or_else(|| command.to_string(), str::to_owned);
+        let verdict = verdict(&project, &["worker", "Bash", &text, "--approve", "sandbox"]);
+        assert_ne!(verdict, "allow", "{text}");
+    }
+    // Reading what may not be changed is no change.
+    assert_eq!(verdict(&project, &["worker", "Bash", "cd src && cat b"]), "allow");
+}
+
+#[test]
+fn whoever_may_not_edit_may_not_write_in_another_way() {
+    let project = with_worker();
+    project.file("~/.attache/config.toml", "[permissions]\ndeny = [\"Edit\"]\n");
+    for tool in ["edit_file", "write_file"] {
+        assert_eq!(verdict(&project, &["worker", tool, "a.txt", "--approve", "all"]), "deny");
+    }
+}
+
+#[test]
+fn settings_before_and_after_the_command_both_count() {
+    let project = with_worker();
+    let deny = "permissions.deny=[\"Bash(ls *)\"]";
+    let ran = project.run(&["-c", deny, "may", "worker", "Bash", "ls", "-c", "model=\"x\""]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.starts_with("deny"), "{ran:?}");
+}

@@ -39,7 +39,7 @@ pub enum Permission {
 /// What was found out about a call before it is judged, without doing it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Foresight {
-    /// Where the files that it would change really lie, links followed.
+    /// Where the files really lie that it would change, or that its command names; links followed.
     pub paths: Vec<RealPath>,
     /// The command or the diff, for whoever is asked.
     pub preview: Option<String>,

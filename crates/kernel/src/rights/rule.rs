@@ -253,6 +253,21 @@ impl ToolRule {
         self.denies_file(tool, path) || (self.is_about_reading() && self.denies_file(&reads, path))
     }
 
+    /// Whether it means a command that names that file. What only reads is not held against a rule about
+    /// changes; of other commands it is not known what they do with the file.
+    pub fn matches_named(&self, path: &RealPath, only_reads: bool) -> Match {
+        let is_meant = |tool: BuiltinTool| {
+            self.is_about_paths() && self.denies_file(&ToolName::Builtin(tool), path)
+        };
+        if self.is_about_reading() && is_meant(BuiltinTool::ReadFile) {
+            return Match::Yes;
+        }
+        if !only_reads && BuiltinTool::WRITERS.iter().any(|tool| is_meant(*tool)) {
+            return Match::Unclear;
+        }
+        Match::No
+    }
+
     fn covers_path(&self, path: &Location) -> bool {
         matches!(&self.pattern, Some(Pattern::Path(pattern)) if pattern.covers(path))
     }

@@ -1,9 +1,6 @@
 //! What would become of a call of an agent, without making it.
 
-use std::{
-    path::{Component, Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
 use attache_kernel::{
     agent::definition::{Definition, Trust},
@@ -17,7 +14,10 @@ use attache_kernel::{
 use serde_json::Value;
 
 use super::{FIRST_DEPTH, Offer, OrderError, Workplace};
-use crate::tasks::Permissions;
+use crate::{
+    tasks::Permissions,
+    tool::named_paths::{named_paths, real_path},
+};
 
 /// What an agent may do when it is run by itself: its rights, and what its calls are judged by.
 #[derive(Debug)]
@@ -74,36 +74,16 @@ impl Leave {
 
     /// Where the files lie that a call names, links followed as far as there is something.
     fn written(&self, tool: &ToolName, arguments: &Value) -> Vec<RealPath> {
+        if tool.builtin().is_some_and(BuiltinTool::is_shell) {
+            return named_paths(&self.root, arguments);
+        }
         if !tool.builtin().is_some_and(|tool| BuiltinTool::WRITERS.contains(&tool)) {
             return Vec::new();
         }
         let call = Call::new(tool, arguments);
         call.written_paths()
             .iter()
-            .map(|path| {
-                let absolute = followed(&self.root.join(path));
-                let below = absolute.strip_prefix(&self.root).ok().map(Path::to_string_lossy);
-                RealPath::new(below.as_deref(), &absolute.to_string_lossy())
-            })
+            .map(|path| real_path(&self.root, &self.root.join(path)))
             .collect()
     }
-}
-
-fn followed(path: &Path) -> PathBuf {
-    let mut real = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                real.pop();
-            }
-            Component::CurDir => {}
-            part => {
-                real.push(part);
-                if let Ok(followed) = real.canonicalize() {
-                    real = followed;
-                }
-            }
-        }
-    }
-    real
 }

@@ -103,6 +103,14 @@ fn add(
     if let Some(current) = &current {
         plan.check_current(desk, &destination, current)?;
     }
+    let removes =
+        matches!(operation, Operation::Delete { .. } | Operation::Update { move_to: Some(_), .. });
+    if removes && desk.is_link(given) {
+        // The file it leads to would be removed in its place.
+        return Err(ToolOutput::error(format!(
+            "{given} is a link; name the file that it leads to, or remove the link with a command"
+        )));
+    }
     match (operation, current) {
         (Operation::Add { content, .. }, current) => {
             plan.write(destination, current, content.clone());

@@ -4,8 +4,9 @@
 use serde_json::Value;
 
 use super::{
-    ToolContext, ToolOutput,
+    Foresight, ToolContext, ToolOutput,
     arguments::{ArgumentError, Arguments, mistyped},
+    named_paths::named_paths,
 };
 use crate::{
     process::{CommandLine, Reach},
@@ -73,6 +74,20 @@ impl CommandCall {
             text.push(')');
         }
         text
+    }
+
+    /// What is known of the command before it is judged.
+    pub(super) fn foresee(
+        &self,
+        arguments: &Value,
+        context: &ToolContext,
+    ) -> impl Future<Output = Foresight> + Send + use<> {
+        let preview = Some(self.preview());
+        let (root, arguments) = (context.workspace.root().to_owned(), arguments.clone());
+        async move {
+            let named = tokio::task::spawn_blocking(move || named_paths(&root, &arguments));
+            Foresight { paths: named.await.unwrap_or_default(), preview, ..Foresight::default() }
+        }
     }
 
     /// The directory it runs in, which lies beneath a root of the workspace.

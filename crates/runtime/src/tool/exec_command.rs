@@ -6,8 +6,8 @@ use attache_kernel::rights::tool_name::BuiltinTool;
 use serde_json::{Value, json};
 
 use super::{
-    Concurrency, Foresight, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture,
-    ToolOutput, ToolSpec,
+    Concurrency, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput,
+    ToolSpec,
     arguments::{ArgumentError, Arguments},
     artifacts::Bound,
     command_call::CommandCall,
@@ -66,11 +66,10 @@ impl Tool for ExecCommand {
     fn foresee<'a>(
         &'a self,
         arguments: &'a Value,
-        _: &'a ToolContext,
+        context: &'a ToolContext,
     ) -> Option<ForesightFuture<'a>> {
         let asked = Asked::read(arguments.clone()).ok()?;
-        let preview = Some(asked.call.preview());
-        Some(Box::pin(std::future::ready(Foresight { preview, ..Foresight::default() })))
+        Some(Box::pin(asked.call.foresee(arguments, context)))
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {

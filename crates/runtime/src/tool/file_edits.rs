@@ -97,6 +97,12 @@ pub(super) struct Desk {
 }
 
 impl Desk {
+    /// Whether a path is a link itself.
+    pub(super) fn is_link(&self, given: &str) -> bool {
+        let path = self.workspace.root().join(given);
+        path.symlink_metadata().is_ok_and(|found| found.is_symlink())
+    }
+
     fn new(tool: BuiltinTool, context: &ToolContext) -> Self {
         Self {
             workspace: context.workspace.clone(),

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use self::report::{Ended, report};
 use super::{
-    Concurrency, Foresight, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture,
-    ToolOutput, ToolSpec,
+    Concurrency, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput,
+    ToolSpec,
     arguments::{ArgumentError, Arguments},
     artifacts::Bound,
     command_call::CommandCall,
@@ -68,11 +68,10 @@ impl Tool for Shell {
     fn foresee<'a>(
         &'a self,
         arguments: &'a Value,
-        _: &'a ToolContext,
+        context: &'a ToolContext,
     ) -> Option<ForesightFuture<'a>> {
         let asked = Asked::read(arguments.clone()).ok()?;
-        let preview = Some(asked.call.preview());
-        Some(Box::pin(std::future::ready(Foresight { preview, ..Foresight::default() })))
+        Some(Box::pin(asked.call.foresee(arguments, context)))
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {

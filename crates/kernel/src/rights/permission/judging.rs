@@ -134,7 +134,13 @@ impl Judging<'_> {
         if self.is_file_tool() && paths.any(|path| rule.matches_change(tool, path)) {
             return Match::Yes;
         }
-        rule.matches(&self.call)
+        let matched = rule.matches(&self.call);
+        if !self.builtin().is_some_and(BuiltinTool::is_shell) {
+            return matched;
+        }
+        let is_harmless = self.call.doubt(self.policy.root.as_deref()).is_none();
+        let named = foresight.paths.iter().map(|path| rule.matches_named(path, is_harmless));
+        named.max().unwrap_or(Match::No).max(matched)
     }
 
     fn refused_by_rule(&self) -> Option<Judgement> {
@@ -181,7 +187,13 @@ impl Judging<'_> {
     fn protected_path(&self) -> Option<String> {
         let root = self.policy.root.as_deref();
         if !self.is_writer() {
-            return protected_by_command(&self.call, root);
+            let named = || {
+                let mut paths = self.proposed.foresight.paths.iter();
+                let is_harmless = self.call.doubt(root).is_none();
+                paths.find(|path| !is_harmless && protected_names(path.names()).is_some())
+            };
+            return protected_by_command(&self.call, root)
+                .or_else(|| named().map(ToString::to_string));
         }
         let is_protected = |path: &&crate::rights::rule::RealPath| {
             protected_names(path.names()).is_some()

@@ -5,7 +5,10 @@
 
 use std::fmt;
 
-use crate::rights::rule::{ToolRule, ToolRuleError};
+use crate::rights::{
+    rule::{ToolRule, ToolRuleError},
+    tool_name::{BuiltinTool, ToolName},
+};
 
 /// The rules of all settings together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,7 +42,18 @@ impl PermissionRule {
     /// the tools it names, with what is wrong; there are none if it names no tool that is known.
     pub fn restricting(entry: &str, origin: &str) -> (Vec<Self>, Option<ToolRuleError>) {
         match ToolRule::parse_denial(entry) {
-            Ok(rule) => (vec![Self::new(rule, entry, origin)], None),
+            Ok(rule) => {
+                let edits = ToolName::Builtin(BuiltinTool::EditFile);
+                let is_about_edits = rule.is_unrestricted() && rule.tools().covers(&edits);
+                let others = BuiltinTool::WRITERS.iter().map(|tool| ToolName::Builtin(*tool));
+                let others = others.filter(|tool| is_about_edits && !rule.tools().covers(tool));
+                // Whoever may not edit may not write in another way.
+                let others: Vec<Self> =
+                    others.map(|tool| Self::new(ToolRule::of_tool(tool), entry, origin)).collect();
+                let mut rules = vec![Self::new(rule, entry, origin)];
+                rules.extend(others);
+                (rules, None)
+            }
             Err(error) => {
                 let word = error.word.clone();
                 let whole = ToolRule::parse_denial(&word).ok();

@@ -11,9 +11,9 @@ use crate::{
 /// How much of a difference the model is told, in lines and bytes.
 const TOLD: (usize, usize) = (40, 3 * 1024);
 /// How much of each file people are shown before they approve.
-const PREVIEW: (usize, usize) = (60, 6 * 1024);
+const PREVIEW: (usize, usize) = (2000, 128 * 1024);
 /// How much they are shown of all files.
-const MAX_PREVIEW: usize = 12 * 1024;
+const MAX_PREVIEW: usize = 256 * 1024;
 
 /// What was done.
 pub(super) fn done(edits: &[FileEdit]) -> String {

@@ -163,3 +163,17 @@ fn every_change_is_told_short() {
                     deleted old.txt";
     assert_eq!(said, expected);
 }
+
+#[test]
+fn a_link_is_not_mistaken_for_the_file_it_leads_to() {
+    let fixture = Fixture::with(&[("m.txt", "precious\n")]);
+    fixture.link("lnk", "m.txt");
+    for patch in [
+        "*** Begin Patch\n*** Delete File: lnk\n*** End Patch",
+        "*** Begin Patch\n*** Update File: lnk\n*** Move to: n.txt\n@@\n-precious\n+x\n*** End Patch",
+    ] {
+        let output = fixture.call("apply_patch", json!({ "patch": patch }));
+        assert!(output.is_error && output.text.contains("lnk is a link"), "{}", output.text);
+        assert!(fixture.root().join("m.txt").exists() && fixture.root().join("lnk").is_symlink());
+    }
+}
