@@ -411,6 +411,8 @@ impl Shared {
         let artifacts = Arc::new(Artifacts::new(artifacts).masking(secrets.clone()));
         let root = workspace.root().to_owned();
         let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
+        let hidden = self.commands.sandbox.iter().flat_map(|it| &it.policy.deny_read);
+        let files = FileGuard::new(Arc::new(readable)).hiding(hidden, workspace.root());
         let execution = Execution {
             run,
             opening,
@@ -422,7 +424,7 @@ impl Shared {
                 cancel,
                 delegate,
                 processes: Arc::new(processes),
-                ..ToolContext::new(workspace, artifacts, FileGuard::new(Arc::new(readable)))
+                ..ToolContext::new(workspace, artifacts, files)
             },
             journal,
             events: live.events.clone(),

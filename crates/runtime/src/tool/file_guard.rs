@@ -2,7 +2,7 @@
 //!
 //! The run's rights judge a call by what it says. Links, and what lies below a directory, only the
 //! tool sees; so it asks again here, with the place where the file really lies. Where no rule tells
-//! files apart, asking costs nothing.
+//! files apart, asking costs nothing. Places of keys inside the workspace are nobody's.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use std::{
 };
 
 use attache_kernel::rights::{
-    filter::{Refusal, ToolSet},
+    filter::ToolSet,
     tool_name::{BuiltinTool, ToolName},
 };
 
@@ -22,6 +22,8 @@ use crate::tool::workspace::{Location, PathError, Workspace};
 #[derive(Debug, Clone)]
 pub struct FileGuard {
     rights: Option<Arc<ToolSet>>,
+    /// Directories and files inside the workspace that no tool may have.
+    hidden: Arc<[PathBuf]>,
 }
 
 /// Which files one tool may have.
@@ -30,23 +32,33 @@ pub(super) struct Readable {
     tool: ToolName,
     /// None where no rule tells files apart.
     rights: Option<Arc<ToolSet>>,
+    hidden: Arc<[PathBuf]>,
 }
 
 impl FileGuard {
     /// The files that these rights allow.
     pub fn new(rights: Arc<ToolSet>) -> Self {
-        Self { rights: Some(rights) }
+        Self { rights: Some(rights), hidden: Arc::default() }
     }
 
     /// Every file of the workspace.
     pub fn unrestricted() -> Self {
-        Self { rights: None }
+        Self { rights: None, hidden: Arc::default() }
+    }
+
+    /// The same without these places, as far as they lie below that root. This reads the disk.
+    #[must_use]
+    pub fn hiding<'p>(self, places: impl IntoIterator<Item = &'p PathBuf>, root: &Path) -> Self {
+        let real = |place: &PathBuf| fs::canonicalize(place).unwrap_or_else(|_| place.clone());
+        let places = places.into_iter().map(real);
+        let hidden = places.filter(|place| place != root && place.starts_with(root)).collect();
+        Self { hidden, ..self }
     }
 
     pub(super) fn of(&self, tool: BuiltinTool) -> Readable {
         let tool = tool.into();
         let rights = self.rights.clone().filter(|rights| rights.tells_files_apart(&tool));
-        Readable { tool, rights }
+        Readable { tool, rights, hidden: Arc::clone(&self.hidden) }
     }
 }
 
@@ -85,7 +97,7 @@ impl Readable {
     /// Whether the tool may have the file that a link leads to. A link that leads nowhere is judged by
     /// what it says.
     pub(super) fn allows_link(&self, place: &Location, link: &Path, target: &Path) -> bool {
-        if self.rights.is_none() {
+        if self.rights.is_none() && self.hidden.is_empty() {
             return true;
         }
         let root = place.root_path();
@@ -108,9 +120,20 @@ impl Readable {
         self.refusal(place, relative).is_none()
     }
 
-    fn refusal(&self, place: &Location, relative: &Path) -> Option<Box<Refusal>> {
+    fn refusal(&self, place: &Location, relative: &Path) -> Option<String> {
+        let root = place.root_path();
+        let is_hidden = |hidden: &PathBuf| {
+            // A root that lies in such a place was given on purpose.
+            !root.starts_with(hidden) && root.join(relative).starts_with(hidden)
+        };
+        if self.hidden.iter().any(is_hidden) {
+            return Some(
+                "keys and the program's own files are kept there; no tool may use it".to_owned(),
+            );
+        }
         let rights = self.rights.as_ref()?;
-        rights.check_file(&self.tool, &place.real_path(relative)).err()
+        let refusal = rights.check_file(&self.tool, &place.real_path(relative)).err()?;
+        Some(refusal.to_string())
     }
 }
 

@@ -211,3 +211,31 @@ fn an_agent_writes_only_where_it_may() {
     }
     assert_eq!(fixture.content("other.txt"), SECRET);
 }
+
+#[test]
+fn places_of_keys_inside_the_workspace_are_nobodys() {
+    let mut fixture = Fixture::with(&[
+        (".attache/credentials.json", "needle\n"),
+        (".ssh/id_rsa", "needle\n"),
+        ("src/a.txt", "needle\n"),
+    ]);
+    fixture.link("way", ".ssh");
+    let root = fixture.root().to_owned();
+    let places = [root.join(".attache"), root.join(".ssh"), "/somewhere/else".into(), root.clone()];
+    fixture.context.files = FileGuard::unrestricted().hiding(&places, &root);
+    for path in [".attache/credentials.json", ".ssh/id_rsa", "way/id_rsa"] {
+        let error = fixture.error("read_file", json!({ "path": path }));
+        assert!(error.contains("no tool may use it") && !error.contains("needle"), "{error}");
+        for (tool, arguments) in writes(path) {
+            fixture.error(tool, arguments);
+        }
+    }
+    fixture.error("write_file", json!({"path": ".ssh/authorized_keys", "content": "x"}));
+    let found = fixture.text("grep_files", json!({"pattern": "needle"}));
+    assert!(found.contains("src/a.txt") && !found.contains("id_rsa"), "{found}");
+    assert!(!found.contains("credentials"), "{found}");
+    let listed = fixture.text("glob_files", json!({"pattern": "**/*"}));
+    assert!(!listed.contains("id_rsa") && listed.contains("a.txt"), "{listed}");
+    let listed = fixture.text("list_dir", json!({"depth": 3}));
+    assert!(!listed.contains("id_rsa") && !listed.contains("credentials"), "{listed}");
+}
