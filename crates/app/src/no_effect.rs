@@ -20,7 +20,7 @@ const SETTINGS: [(&str, &str); 5] = [
 type DefinitionKey = (&'static str, fn(&Definition) -> bool, &'static str);
 
 /// Keys of a definition without an effect.
-const DEFINITION_KEYS: [DefinitionKey; 7] = [
+const DEFINITION_KEYS: [DefinitionKey; 6] = [
     ("isolation", |it| it.isolation != Isolation::default(), "runs share the working directory"),
     (
         "executionMode",
@@ -30,7 +30,6 @@ const DEFINITION_KEYS: [DefinitionKey; 7] = [
     ("hooks", |it| it.hooks.is_some(), "hooks are not run"),
     ("skills", |it| !it.skills.is_empty(), "skills are not loaded"),
     ("memory", |it| it.memory.is_some(), "nothing is remembered between runs"),
-    ("background", |it| it.background, "every run is in the foreground; only its tools are fewer"),
     ("mcpServers", |it| !it.mcp_servers.is_empty(), "MCP servers are not started"),
 ];
 

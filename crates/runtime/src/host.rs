@@ -26,7 +26,10 @@ use attache_kernel::{
     },
     id::AgentName,
     model::choice::ModelChoice,
-    rights::permission::{AutoApproval, Policy, Stance},
+    rights::{
+        filter::Schedule,
+        permission::{AutoApproval, Policy, Stance},
+    },
     run::{
         Run,
         assignment::{Assignment, TemplateFacts},
@@ -210,7 +213,8 @@ impl Host {
             return Err(OrderError::TooDeep { depth, max_depth: self.offer.max_depth });
         }
         let parent_rights = parent.map(|parent| &parent.rights);
-        let filtered = self.offer.rights(&definition, trust, depth, parent_rights);
+        let filtered =
+            self.offer.rights(&definition, trust, (depth, order.schedule), parent_rights);
         let parent_model = parent.map_or_else(
             || self.models.parent_model(),
             |parent| ParentModel {
@@ -268,7 +272,8 @@ impl Host {
             Some((record, Changed::No)) => order.trust.or_recorded(record.trusted),
             Some((_, Changed::Yes)) | None => order.trust.or_recorded(Trust::Untrusted),
         };
-        let mut filtered = self.offer.rights(&definition, trust, before.depth, None);
+        let place = (before.depth, order.schedule);
+        let mut filtered = self.offer.rights(&definition, trust, place, None);
         let mut limits = RunLimits::from(&definition.run_config);
         let mut stance = Stance::of(&definition);
         if let Some((record, changed)) = &today
@@ -278,7 +283,7 @@ impl Host {
             stance = stance.narrowed(Stance::of(now));
             if *changed == Changed::Yes {
                 let now_trust = order.trust.or_recorded(record.trusted);
-                let rights = self.offer.rights(now, now_trust, before.depth, None);
+                let rights = self.offer.rights(now, now_trust, place, None);
                 filtered.tools = filtered.tools.intersection(&rights.tools);
                 filtered.withheld.extend(rights.withheld);
                 let agent = definition.agent_type.to_string();
@@ -387,7 +392,7 @@ pub fn appraise(
     trust: Trust,
     parent: &ParentModel,
 ) -> Appraisal {
-    let filtered = offer.rights(definition, trust, FIRST_DEPTH, None);
+    let filtered = offer.rights(definition, trust, (FIRST_DEPTH, Schedule::Foreground), None);
     Appraisal {
         effective_tools: filtered.tools.names().map(ToString::to_string).collect(),
         withheld_tools: filtered.withheld.iter().map(Into::into).collect(),

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use attache_kernel::{
     agent::definition::{Definition, Trust},
     rights::{
-        filter::Filtered,
+        filter::{Filtered, Schedule},
         permission::{AutoApproval, Foresight, Judgement, Policy, Proposed, Stance, judge},
         rule::{Call, RealPath},
         tool_name::{BuiltinTool, ToolName},
@@ -38,7 +38,7 @@ impl Leave {
     ) -> Result<Self, OrderError> {
         let root = workplace.folder(definition, trust, None)?;
         let root = root.canonicalize().unwrap_or(root);
-        let filtered = offer.rights(definition, trust, FIRST_DEPTH, None);
+        let filtered = offer.rights(definition, trust, (FIRST_DEPTH, Schedule::Foreground), None);
         let permissions = Permissions { policy, stance: Stance::of(definition) };
         let permissions = permissions.of_run(&root, AutoApproval::AsConfigured);
         Ok(Self { filtered, permissions, root })

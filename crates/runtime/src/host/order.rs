@@ -9,7 +9,7 @@ use attache_kernel::{
         definition::{Definition, Trust},
         registry::Record,
     },
-    rights::permission::AutoApproval,
+    rights::{filter::Schedule, permission::AutoApproval},
     run::{Run, assignment::SessionSource, limits::ExplicitLimits},
 };
 use serde_json::{Map, Value};
@@ -54,6 +54,8 @@ pub struct Order {
     pub approver: Option<Arc<dyn Approver>>,
     /// What is approved without a question; a run with a parent has what its parent has.
     pub auto_approval: AutoApproval,
+    /// Whether somebody waits for it; in the background it gets only the tools that need nobody.
+    pub schedule: Schedule,
 }
 
 /// Who is to do it.
@@ -117,6 +119,7 @@ impl Order {
             today: None,
             approver: None,
             auto_approval: AutoApproval::default(),
+            schedule: Schedule::Foreground,
         }
     }
 }

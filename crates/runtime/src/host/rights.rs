@@ -33,12 +33,12 @@ pub struct McpOffer {
 }
 
 impl Offer {
-    /// What an agent may call at that depth, below those rights.
+    /// What an agent may call at that depth, below those rights, when it is run in that way.
     pub fn rights(
         &self,
         definition: &Definition,
         trust: Trust,
-        depth: u32,
+        (depth, schedule): (u32, Schedule),
         parent: Option<&ToolSet>,
     ) -> Filtered {
         let host;
@@ -52,11 +52,7 @@ impl Offer {
             definition,
             trust,
             parent,
-            schedule: if definition.background {
-                Schedule::Background
-            } else {
-                Schedule::Foreground
-            },
+            schedule,
             delegation: Delegation { depth, max_depth: self.max_depth },
         })
     }
