@@ -7,7 +7,9 @@ use std::{
 
 use attache_kernel::{
     agent::{
-        definition::{Definition, Diagnostic, Dialect, Scope, Severity, reading::FileStatus},
+        definition::{
+            Code, Definition, Diagnostic, Dialect, Position, Scope, Severity, reading::FileStatus,
+        },
         registry::{DiscoveryEvent, DiscoveryKind},
     },
     path_text,
@@ -18,6 +20,7 @@ use serde::Serialize;
 
 use crate::{
     failure::{Exit, Failure},
+    no_effect,
     print::{
         self, diagnostics, harmless,
         palette::{Tone, paint},
@@ -84,11 +87,12 @@ struct FileReport<'a> {
 
 pub(crate) fn run(args: &ValidateArgs, setup: &Setup) -> Result<Exit, Failure> {
     let mut events = Vec::new();
-    let checked = if args.paths.is_empty() {
+    let mut checked = if args.paths.is_empty() {
         discovered(setup, &mut events)?
     } else {
         named(args, setup, &mut events)?
     };
+    mark_conflicts(&mut checked);
     let misnamed = checked.iter().any(Checked::lacks_an_agent);
     let has = |severity: Severity| {
         checked.iter().any(|checked| {
@@ -176,6 +180,33 @@ fn named(
     Ok(read.map(|(file, is_named)| Checked { file, is_named }).collect())
 }
 
+/// Warns about files of one folder and dialect that have one name: only one of them is used.
+fn mark_conflicts(checked: &mut [Checked]) {
+    let mut named: HashMap<(PathBuf, Dialect, String), Vec<usize>> = HashMap::new();
+    for (index, Checked { file, .. }) in checked.iter().enumerate() {
+        let folder = file.path.parent().map(Path::to_path_buf);
+        if let (Some(folder), Some(definition)) = (folder, &file.reading.definition) {
+            let key = definition.agent_type.key().to_string();
+            named.entry((folder, file.dialect, key)).or_default().push(index);
+        }
+    }
+    for ((.., name), indices) in named.into_iter().filter(|(_, indices)| indices.len() > 1) {
+        let files: Vec<_> = indices
+            .iter()
+            .filter_map(|index| Some(checked.get(*index)?.file.path.file_name()?.to_owned()))
+            .collect();
+        for index in indices {
+            let Some(Checked { file, .. }) = checked.get_mut(index) else { continue };
+            let other = files.iter().find(|other| file.path.file_name() != Some(other));
+            let other = other.map(|other| other.display().to_string()).unwrap_or_default();
+            let message =
+                format!("`{name}` is also the name of the agent in {other}; one of them is used");
+            let warning = Diagnostic::warning(Code::Conflict, Position::START, message);
+            file.reading.diagnostics.push(warning.with_hint("rename one of them"));
+        }
+    }
+}
+
 /// A finding, and every place it holds for.
 struct Finding<'a> {
     diagnostic: &'a Diagnostic,
@@ -218,7 +249,23 @@ fn print(args: &ValidateArgs, checked: &[Checked], setup: &Setup) -> Result<(), 
     }
     shown.push_str(&counts(args, checked));
     shown.push_str(&summary(checked));
-    print::out(&shown)
+    print::out(&shown)?;
+    let definitions = checked.iter().filter_map(|checked| checked.file.reading.definition.as_ref());
+    let mut without_effect: BTreeMap<String, usize> = BTreeMap::new();
+    for notice in definitions.flat_map(|definition| no_effect::of_definition(definition)) {
+        *without_effect.entry(notice).or_default() += 1;
+    }
+    for (notice, files) in without_effect {
+        let files = counted(files, "file");
+        print::aside(&format!("{} {notice} ({files})", paint(Tone::Warning, "notice:")));
+    }
+    let hidden = checked.iter().flat_map(|checked| &checked.file.reading.diagnostics).count()
+        - checked.iter().flat_map(|checked| checked.shown(args.notes)).count();
+    if hidden > 0 {
+        let notes = counted(hidden, "note");
+        print::aside(&format!("{} {notes} not shown: use --notes", paint(Tone::Faint, "notice:")));
+    }
+    Ok(())
 }
 
 /// How often each rule was broken, where there is more than a screen of findings.

@@ -173,6 +173,7 @@ fn a_slip_in_a_restriction_keeps_the_dangerous_tools_away() {
         ("permissions: {deny: [Bash]}", "disallowedTools"),
         ("deny: [Bash]", "disallowedTools"),
         ("blocked_tools: [Bash]", "disallowedTools"),
+        ("network: false", "permission"),
     ] {
         let project = project();
         project.agent("a", &format!("description: d\n{header}"));

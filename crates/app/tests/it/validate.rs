@@ -226,3 +226,53 @@ fn a_tab_is_named_on_its_own_line() {
         assert!(found["hint"].as_str().unwrap().contains("tab"), "{header:?}: {found}");
     }
 }
+
+#[test]
+fn a_key_near_a_known_one_is_a_warning_with_that_key() {
+    for (header, meant) in [
+        ("max_turn: 3", "maxTurns"),
+        ("modle: sonnet", "model"),
+        ("timeout: 30", "maxTimeSeconds"),
+        ("runConfig: {maxturn: 3}", "maxTurns"),
+    ] {
+        let project = project();
+        project.file("a.md", format!("---\nname: a\ndescription: d\n{header}\n---\nbody\n"));
+        let ran = project.run(&["validate", "a.md"]);
+        assert_eq!(ran.code, Some(0), "{header}: {ran:?}");
+        assert!(ran.stdout.contains(&format!("did you mean `{meant}`?")), "{header}: {ran:?}");
+        assert_eq!(project.run(&["validate", "--strict", "a.md"]).code, Some(1), "{header}");
+    }
+}
+
+#[test]
+fn what_has_no_effect_and_what_is_not_shown_is_told() {
+    let project = project();
+    project.file("a.md", "---\nname: a\ndescription: d\nmemory: user\nlevel: 3\n---\nbody\n");
+    let ran = project.run(&["validate", "a.md"]);
+    assert!(ran.stderr.contains("`memory` has no effect yet"), "{ran:?}");
+    assert!(ran.stderr.contains("1 note not shown: use --notes"), "{ran:?}");
+    let ran = project.run(&["validate", "a.md", "--notes"]);
+    assert!(ran.stdout.contains("`level` is not a known key"), "{ran:?}");
+    assert!(!ran.stderr.contains("not shown"), "{ran:?}");
+}
+
+#[test]
+fn two_files_of_one_folder_with_one_name_are_a_warning() {
+    let project = project();
+    let agent = "---\nname: twin\ndescription: d\n---\nbody\n";
+    project.file("a/agents/twin.md", agent);
+    project.file("a/agents/other.md", agent);
+    project.file("b/agents/twin.md", agent);
+    let ran = project.run(&["validate", "--json", "--strict", "a", "b"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let conflicts = |file: &serde_json::Value| {
+        let all = file["diagnostics"].as_array().unwrap();
+        all.iter().filter(|found| found["code"] == "conflict").count()
+    };
+    let conflicts: Vec<usize> = report.as_array().unwrap().iter().map(conflicts).collect();
+    assert_eq!(conflicts, [1, 1, 0], "{report}");
+    let message = &report[0]["diagnostics"].to_string();
+    assert!(message.contains("twin.md"), "{message}");
+    assert_eq!(project.run(&["validate", "--strict", "b"]).code, Some(0));
+}

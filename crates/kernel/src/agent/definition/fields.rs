@@ -17,7 +17,7 @@ use super::{
     keys::Key,
     lists::split_commas,
     node::{Kind, Member, Scalar, to_object},
-    slip::meant_restriction,
+    slip::{grants, meant_restriction},
 };
 
 /// A definition in the making.
@@ -84,11 +84,10 @@ impl Fields {
 
     fn take(&mut self, member: &Member) {
         let Some(key) = Key::of(&member.key) else {
-            if let Some(meant) = meant_restriction(&member.key) {
-                self.unclear_restriction(member, meant);
-                return;
+            match meant_restriction(&member.key).filter(|_| !grants(member)) {
+                Some(meant) => self.unclear_restriction(member, meant),
+                None => self.keep_unknown(member, &member.key.clone()),
             }
-            self.keep(member, Code::UnknownKey, "is not a known key; it is kept and has no effect");
             return;
         };
         match key {

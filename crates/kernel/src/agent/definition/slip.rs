@@ -1,9 +1,12 @@
-//! Slips: unknown keys that look like a restriction, and the key that was most likely meant.
+//! Slips: unknown keys that look like a known one, and the key that was most likely meant.
 //!
 //! An agent whose file tries to restrict it, in words that are not understood, must not end up with more than its author
 //! intended. A key counts as a slip if it is a few letters away from a restriction, or if another host restricts agents by it.
 
-use super::keys::fold;
+use super::{
+    keys::fold,
+    node::{Member, Scalar},
+};
 
 /// The restrictions that are read, folded, and how each is written.
 const RESTRICTIONS: [(&str, &str); 13] = [
@@ -65,7 +68,78 @@ const FOREIGN: [(&[&str], &str); 4] = [
         ],
         "tools",
     ),
-    (&["accessmode", "networkaccess", "fileaccess"], "permission"),
+    (
+        &[
+            "accessmode",
+            "fileaccess",
+            "network",
+            "networkaccess",
+            "networkmode",
+            "internet",
+            "internetaccess",
+            "webaccess",
+        ],
+        "permission",
+    ),
+];
+
+/// The other keys, folded, and how each is written.
+const OTHERS: [(&str, &str); 35] = [
+    ("name", "name"),
+    ("agenttype", "agentType"),
+    ("displayname", "displayName"),
+    ("description", "description"),
+    ("whentouse", "whenToUse"),
+    ("keywords", "keywords"),
+    ("color", "color"),
+    ("model", "model"),
+    ("modelconfig", "modelConfig"),
+    ("provider", "provider"),
+    ("endpoint", "endpoint"),
+    ("temperature", "temperature"),
+    ("topp", "topP"),
+    ("thinkingbudget", "thinkingBudget"),
+    ("effort", "effort"),
+    ("parameters", "parameters"),
+    ("forkcontext", "forkContext"),
+    ("basedir", "baseDir"),
+    ("promptconfig", "promptConfig"),
+    ("systemprompt", "systemPrompt"),
+    ("initialmessages", "initialMessages"),
+    ("runconfig", "runConfig"),
+    ("maxturns", "maxTurns"),
+    ("maxtimeseconds", "maxTimeSeconds"),
+    ("timeoutseconds", "maxTimeSeconds"),
+    ("timeoutmins", "timeout_mins"),
+    ("graceperiodseconds", "gracePeriodSeconds"),
+    ("maxtokens", "maxTokens"),
+    ("maxcostusd", "maxCostUsd"),
+    ("inputconfig", "inputConfig"),
+    ("outputconfig", "outputConfig"),
+    ("executionmode", "executionMode"),
+    ("background", "background"),
+    ("isolation", "isolation"),
+    ("mcpservers", "mcpServers"),
+];
+
+/// Other words for a limit, folded, and the key that says the same here.
+const LIMITS: [(&[&str], &str); 4] = [
+    (
+        &[
+            "timeout",
+            "timeoutms",
+            "timeoutsec",
+            "timeoutsecs",
+            "timelimit",
+            "timelimitseconds",
+            "maxtime",
+            "maxduration",
+        ],
+        "maxTimeSeconds",
+    ),
+    (&["maxiterations", "iterationlimit", "turnlimit", "turns"], "maxTurns"),
+    (&["tokenlimit", "tokenbudget", "budgettokens", "maxtotaltokens"], "maxTokens"),
+    (&["maxcost", "maxbudget", "costlimit", "budget", "budgetusd", "maxusd"], "maxCostUsd"),
 ];
 
 /// What a word about tools says of them, and the key that says the same here.
@@ -100,9 +174,50 @@ pub(crate) fn meant_restriction(written: &str) -> Option<&'static str> {
     about_tools.filter(|_| folded.contains("tool")).map(|(_, meant)| *meant)
 }
 
+/// Whether a key that is about the network switches it on: that restricts nothing.
+pub(crate) fn grants(member: &Member) -> bool {
+    let folded = fold(member.key.trim());
+    let is_about_network =
+        ["network", "internet", "web"].iter().any(|word| folded.starts_with(word));
+    is_about_network && member.value.scalar().and_then(Scalar::as_bool) == Some(true)
+}
+
+/// The key other than a restriction that an unknown key was most likely meant for.
+pub(crate) fn meant_key(written: &str) -> Option<&'static str> {
+    let folded = fold(written.trim());
+    let limit = LIMITS.iter().find(|(words, _)| words.contains(&folded.as_str()));
+    if let Some((_, meant)) = limit {
+        return Some(meant);
+    }
+    let distance = |known: &str| strsim::osa_distance(&folded, known);
+    let near = OTHERS
+        .iter()
+        .filter(|(known, _)| distance(known) <= if known.len() < 8 { 1 } else { 2 })
+        .min_by_key(|(known, _)| distance(known));
+    near.map(|(_, meant)| *meant)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slips_lead_to_the_key_that_was_meant() {
+        for (written, meant) in [
+            ("max_turn", "maxTurns"),
+            ("modle", "model"),
+            ("timeout", "maxTimeSeconds"),
+            ("time-limit", "maxTimeSeconds"),
+            ("desciption", "description"),
+            ("maxcost", "maxCostUsd"),
+            ("max_iterations", "maxTurns"),
+            ("temprature", "temperature"),
+            ("mcp_server", "mcpServers"),
+        ] {
+            assert_eq!(meant_key(written), Some(meant), "{written}");
+            assert_eq!(meant_restriction(written), None, "{written}");
+        }
+    }
 
     #[test]
     fn slips_lead_to_the_restriction_that_was_meant() {
@@ -125,6 +240,8 @@ mod tests {
             ("deny", "disallowedTools"),
             ("allow", "tools"),
             ("disabledFeature", "disabledFeatures"),
+            ("network", "permission"),
+            ("internet_access", "permission"),
         ] {
             assert_eq!(meant_restriction(written), Some(meant), "{written}");
         }
@@ -168,6 +285,8 @@ mod tests {
             "allowed_models",
         ] {
             assert_eq!(meant_restriction(written), None, "{written}");
+            let is_slip = ["models", "roles", "prompt_mode", "run_mode"].contains(&written);
+            assert!(is_slip || meant_key(written).is_none(), "{written}: {:?}", meant_key(written));
         }
     }
 }

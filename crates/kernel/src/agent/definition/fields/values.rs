@@ -6,6 +6,7 @@ use crate::agent::definition::{
     dialect::Strictness,
     lists::split_commas,
     node::{Kind, Member, Scalar, Style},
+    slip::meant_key,
 };
 
 impl Fields {
@@ -139,10 +140,18 @@ impl Fields {
     /// Keeps a member of a group of keys, under the group's name, so that it cannot be mistaken for a
     /// key of the whole.
     pub(super) fn keep_nested(&mut self, group: &str, member: &Member) {
-        let key = format!("{group}.{}", member.key);
+        self.keep_unknown(member, &format!("{group}.{}", member.key));
+    }
+
+    /// Keeps a member whose key is not known. One that is near a known key was most likely meant for it.
+    pub(super) fn keep_unknown(&mut self, member: &Member, key: &str) {
         let what = format!("`{key}` is not a known key; it is kept and has no effect");
-        self.push(Diagnostic::note(Code::UnknownKey, member.key_at, what));
-        self.definition.extras.insert(key, member.value.to_json());
+        self.push(match meant_key(&member.key) {
+            Some(meant) => Diagnostic::warning(Code::UnknownKey, member.key_at, what)
+                .with_hint(format!("did you mean `{meant}`?")),
+            None => Diagnostic::note(Code::UnknownKey, member.key_at, what),
+        });
+        self.definition.extras.insert(key.to_owned(), member.value.to_json());
     }
 
     pub(super) fn keep(&mut self, member: &Member, code: Code, what: &str) {
