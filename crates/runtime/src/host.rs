@@ -40,7 +40,7 @@ use attache_kernel::{
 
 use self::models::ModelCallWish;
 pub use self::{
-    connection::{Asker, ConnectError, Connection, Switchboard},
+    connection::{Asker, ConnectError, Connection, CostCap, Switchboard},
     error::OrderError,
     inputs::{InputError, InputText},
     may::Leave,
@@ -228,7 +228,10 @@ impl Host {
             .models
             .choose(&definition, parent_model, wish, &mut notices)
             .map_err(ConnectError::from)?;
-        let connection = self.connect(&choice, &definition, trust, &mut notices)?;
+        let limits = RunLimits::from(&definition.run_config).with(order.limits);
+        let asker =
+            Asker { definition: &definition, trust, cost_cap: self.cost_cap(limits.max_cost_usd) };
+        let connection = self.switchboard.connect(&choice, asker, &self.models, &mut notices)?;
         let stance = Stance::of(&definition);
         let permissions =
             self.permissions(stance, order.parent.as_ref(), &root, order.auto_approval);
@@ -300,7 +303,9 @@ impl Host {
                     .map_err(ConnectError::from)?
             }
         };
-        let connection = self.connect(&choice, &definition, trust, &mut notices)?;
+        let capped = before.limits.smaller(limits).with(order.limits).max_cost_usd;
+        let asker = Asker { definition: &definition, trust, cost_cap: self.cost_cap(capped) };
+        let connection = self.switchboard.connect(&choice, asker, &self.models, &mut notices)?;
         let root = PathBuf::from(&before.environment.cwd);
         let root = self.workplace.earlier_folder(&definition, trust, root)?;
         if let Some(asked) = &order.working_directory
@@ -347,17 +352,10 @@ impl Host {
         permissions.of_run(root, auto)
     }
 
-    fn connect(
-        &self,
-        choice: &ModelChoice,
-        definition: &Definition,
-        trust: Trust,
-        notices: &mut Vec<Notice>,
-    ) -> Result<Connection, ConnectError> {
-        let is_capped =
-            definition.run_config.max_cost_usd.is_some() || self.tree.max_cost_usd.is_some();
-        let asker = Asker { definition, trust, is_capped };
-        self.switchboard.connect(choice, asker, &self.models, notices)
+    /// What caps the cost of a run with that cap of its own.
+    fn cost_cap(&self, max_cost_usd: Option<f64>) -> Option<CostCap> {
+        let of_tree = self.tree.max_cost_usd.map(|_| CostCap::Tree);
+        max_cost_usd.map(|_| CostCap::Run).or(of_tree)
     }
 
     /// The record of a resumed agent today, and whether its file says something else than it did; none

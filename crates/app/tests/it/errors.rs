@@ -79,6 +79,10 @@ fn standard_input_that_is_no_text_is_refused_with_its_size() {
         "{}",
         ran.stderr
     );
+    let file = project.file("task.txt", b"caf\xe9 review");
+    let ran = project.run(&["run", "Explore", "-f", file.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("task.txt is not UTF-8 text (11 B)"), "{}", ran.stderr);
     let ran = project.run_with_input(&["run", "Explore", "-f", "-"], &"x".repeat((4 << 20) + 1));
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("standard input is larger than 4.0 MB"), "{}", ran.stderr);

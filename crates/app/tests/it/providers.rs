@@ -763,14 +763,31 @@ fn a_key_in_the_place_of_a_variables_name_is_not_repeated() {
 }
 
 #[test]
-fn what_cannot_be_capped_is_told() {
+fn a_cost_cap_without_a_price_is_refused_before_anything_is_spent() {
     let api = WireApi::Chat;
     let server = ScriptedServer::start();
     server.always(api.answer(&completes("done")));
     let project = lab(&server, api, "");
     project.agent("helper", "description: d\nrunConfig:\n  maxCostUsd: 0.01");
-    let ran = project.run(&["run", "helper", "x"]);
-    assert!(ran.stderr.contains("cannot be capped"), "{ran:?}");
+    project.agent("uncapped", "description: d");
+    let tree = ["-c", "subagents.max_tree_cost_usd=1"];
+    let refused = [
+        (vec!["run", "helper", "x"], "`maxCostUsd`"),
+        ([&["run", "uncapped", "x"][..], &tree].concat(), "`subagents.max_tree_cost_usd`"),
+    ];
+    for (arguments, cap) in refused {
+        let ran = project.run(&arguments);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(cap), "{ran:?}");
+        assert!(ran.stderr.contains("[model_prices.\"lab-1\"]"), "{ran:?}");
+    }
+    assert!(server.requests().is_empty());
+    let price = ["-c", "model_prices.lab-1={input=1.0, output=2.0}"];
+    let ran = project.run(&[&["run", "helper", "x"][..], &price].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // What costs nothing needs no price.
+    let ran = project.run(&["run", "helper", "x", "--model", "offline"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(project.run(&["run", "helper", "x", "--model", "lab/"]).code, Some(2));
 }
 
@@ -1000,5 +1017,29 @@ fn a_transcript_that_is_removed_in_mid_run_is_told() {
                 (&json!("the answer"), &json!(true))
             );
         }
+    }
+}
+
+#[test]
+fn a_short_name_on_the_command_line_is_never_sent_raw() {
+    let api = WireApi::Chat;
+    let server = ScriptedServer::start();
+    server.always(api.answer(&completes("done")));
+    let project = lab(&server, api, "");
+    let ran = project.run(&["run", "Explore", "x", "--model", "haiku"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("ANTHROPIC_API_KEY"), "{ran:?}");
+    assert!(ran.stderr.contains("[model_aliases] \"haiku\""), "{ran:?}");
+    assert!(server.requests().is_empty());
+    // What the settings or the user mean by it is used.
+    let meant = [
+        (&["--model", "haiku", "-c", "model_aliases.haiku=small"][..], "small"),
+        (&["--model", "lab/haiku"], "haiku"),
+        (&["--provider", "lab", "--model", "haiku"], "haiku"),
+    ];
+    for (number, (arguments, model)) in meant.into_iter().enumerate() {
+        let ran = project.run(&[&["run", "Explore", "x"], arguments].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(server.requests()[number].json()["model"], model);
     }
 }

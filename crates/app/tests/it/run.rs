@@ -572,6 +572,10 @@ fn a_recording_answers_again_and_departures_are_loud() {
     let ran = project.run(&["run", "Explore", "something else", "--json", "--model", &model]);
     assert_eq!((ran.code, &object(&ran)["status"]), (Some(1), &json!("error")));
     assert!(object(&ran)["error"].as_str().unwrap().contains("something else"), "{ran:?}");
+    let ran = project.run(&["run", "Plan", "tool filter", "--json", "--model", &model]);
+    assert_eq!((ran.code, &object(&ran)["status"]), (Some(1), &json!("error")));
+    let told = "it is a recording of `Explore`, not of `Plan`";
+    assert!(object(&ran)["error"].as_str().unwrap().contains(told), "{ran:?}");
 }
 
 #[test]

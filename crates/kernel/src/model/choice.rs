@@ -30,6 +30,8 @@ pub struct ModelQuestion<'a> {
     pub env: Option<&'a str>,
     /// The model the caller asked for.
     pub call: Option<&'a str>,
+    /// Whether the caller names the provider, too: then its model is taken as it is written.
+    pub call_provider: CallProvider,
     /// What calls may ask for; empty allows all.
     pub allowlist: &'a [String],
     /// What the definition says.
@@ -46,6 +48,16 @@ pub struct ModelQuestion<'a> {
     pub ready: &'a [String],
     /// Whether the parent plans, where a small model is raised.
     pub planning: Planning,
+}
+
+/// Whether the caller names the provider of its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CallProvider {
+    /// It does.
+    Named,
+    /// It does not.
+    #[default]
+    Unnamed,
 }
 
 /// A model with its provider.
@@ -167,7 +179,12 @@ fn choose_by_rule(
                 }
                 return Ok(question.place(&model, chosen_by));
             }
-            Named::AtMaker(choice) => return Ok(choice),
+            Named::AtMaker(choice) => {
+                if chosen_by == ChosenBy::Call {
+                    question.allow(wish, &choice.model)?;
+                }
+                return Ok(choice);
+            }
         }
     }
     // A definition may name a provider and leave the model to the parent, unless that provider cannot
@@ -244,7 +261,16 @@ impl ModelQuestion<'_> {
             ModelWish::Named(name) => name,
         };
         let found = self.alias(name, chosen_by);
-        // A model that is asked for by name now is used, or it is an error.
+        // A model that is asked for by name now is used, or it is an error: a short name that means
+        // nothing to the parent's provider is its maker's, whether or not that one is set up.
+        let by_caller = matches!(chosen_by, ChosenBy::Env | ChosenBy::Call);
+        if let (None, true, CallProvider::Unnamed) = (&found, by_caller, self.call_provider)
+            && self.parent.provider != "offline"
+            && let Some(maker) = maker_alias(name)
+        {
+            let home = maker.home.as_str();
+            return Named::AtMaker(ModelChoice::new(maker.model, home, chosen_by));
+        }
         let by_file = matches!(chosen_by, ChosenBy::Definition | ChosenBy::Default);
         let Some(maker) =
             maker_alias(name).filter(|_| by_file && self.parent.provider != "offline")

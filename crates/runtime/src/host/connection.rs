@@ -56,8 +56,26 @@ pub struct Asker<'a> {
     pub definition: &'a Definition,
     /// Whether it is trusted.
     pub trust: Trust,
-    /// Whether its cost is capped.
-    pub is_capped: bool,
+    /// What caps its cost, if anything does.
+    pub cost_cap: Option<CostCap>,
+}
+
+/// What caps the cost of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CostCap {
+    /// The run's own cap.
+    Run,
+    /// The cap on the whole tree of agents.
+    Tree,
+}
+
+impl std::fmt::Display for CostCap {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Run => "maxCostUsd",
+            Self::Tree => "subagents.max_tree_cost_usd",
+        })
+    }
 }
 
 /// Why no model answers.
@@ -125,6 +143,14 @@ pub enum ConnectError {
         /// Why.
         error: RemoteError,
     },
+    /// The cost is capped, and no price is known: nothing would hold the cap.
+    #[error("`{cap}` cannot be enforced: no price is known for the model `{model}`")]
+    CostNotCapped {
+        /// What caps the cost.
+        cap: CostCap,
+        /// The model.
+        model: String,
+    },
     /// The recording cannot be replayed.
     #[error("cannot replay {}", path.display())]
     Replay {
@@ -163,10 +189,14 @@ impl ConnectError {
                 hints.push(format!(
                     "set {variable}, run `attache login {provider}`, or use --model offline"
                 ));
-                if *chosen_by == ChosenBy::Definition {
-                    hints.push(format!(
+                match chosen_by {
+                    ChosenBy::Definition => hints.push(format!(
                         "to run it on another model: --model, or [model_aliases] \"{model}\" = \"…\""
-                    ));
+                    )),
+                    ChosenBy::Env | ChosenBy::Call => hints.push(format!(
+                        "to make it a name for another model: [model_aliases] \"{model}\" = \"…\""
+                    )),
+                    ChosenBy::Default | ChosenBy::Parent => {}
                 }
                 hints.join("\n  hint: ")
             }
@@ -184,6 +214,10 @@ impl ConnectError {
                 }
             },
             Self::Parameter { .. } => "take it out of modelConfig.parameters".to_owned(),
+            Self::CostNotCapped { cap, model } => format!(
+                "set `input` and `output` in [model_prices.\"{model}\"] of the settings (US dollars per \
+                 million tokens), or remove `{cap}`"
+            ),
             Self::Http(_) | Self::Replay { .. } => return None,
         })
     }
@@ -278,8 +312,8 @@ impl Switchboard {
             && known.is_at_home()
             && endpoint.is_none();
         let price = price(&choice.model, at_home, models);
-        if price.is_none() && asker.is_capped {
-            notices.push(Notice::CostNotCapped { model: choice.model.clone() });
+        if let (None, Some(cap)) = (price, asker.cost_cap) {
+            return Err(ConnectError::CostNotCapped { cap, model: choice.model.clone() });
         }
         notices.extend(not_sent(asker.definition, &choice.model));
         let traits = Traits {

@@ -7,8 +7,8 @@ use attache_kernel::{
     model::{
         catalogue::Home,
         choice::{
-            ChosenBy, ModelChoice, ModelQuestion, ModelRef, ModelRefused, Planning, Reached, alias,
-            choose,
+            CallProvider, ChosenBy, ModelChoice, ModelQuestion, ModelRef, ModelRefused, Planning,
+            Reached, alias, choose,
         },
         price::Price,
     },
@@ -211,7 +211,9 @@ impl Models {
 
     /// The model a definition runs on if nobody asks for another.
     pub fn usual(&self, definition: &Definition, parent: &ParentModel) -> Option<ModelChoice> {
-        self.question(definition, parent, None, |question| choose(question).ok())
+        self.question(definition, parent, ModelCallWish::default(), |question| {
+            choose(question).ok()
+        })
     }
 
     /// The model an agent runs on below that parent when the caller asks for this.
@@ -237,7 +239,7 @@ impl Models {
             Some(provider) => parent.moved_to(provider),
             None => parent,
         };
-        let (mut choice, stays) = self.question(definition, &parent, wish.model, |question| {
+        let (mut choice, stays) = self.question(definition, &parent, wish, |question| {
             let choice = choose(question)?;
             let stays = question.stays_small(&choice);
             Ok::<_, ModelRefused>((choice, stays))
@@ -286,7 +288,7 @@ impl Models {
         &self,
         definition: &Definition,
         parent: &ParentModel,
-        call: Option<&str>,
+        wish: ModelCallWish<'_>,
         answer: impl FnOnce(&ModelQuestion<'_>) -> Answer,
     ) -> Answer {
         let providers = self.nameable_providers(parent);
@@ -299,7 +301,11 @@ impl Models {
             .collect();
         answer(&ModelQuestion {
             env: self.policy.override_model.as_deref(),
-            call,
+            call: wish.model,
+            call_provider: match wish.provider {
+                Some(_) => CallProvider::Named,
+                None => CallProvider::Unnamed,
+            },
             allowlist: &self.policy.allowlist,
             definition: &definition.model_config,
             default_model: self.policy.default_model.as_deref(),

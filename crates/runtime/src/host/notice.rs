@@ -28,11 +28,6 @@ pub enum Notice {
         /// The agent.
         agent: String,
     },
-    /// No price is known, so the cost cannot be capped.
-    CostNotCapped {
-        /// The model.
-        model: String,
-    },
     /// What an agent asks of its model is not sent.
     NotSent {
         /// The fields.
@@ -76,10 +71,6 @@ impl fmt::Display for Notice {
             Self::EndpointNotUsed { agent } => write!(
                 formatter,
                 "the endpoint of `{agent}` is not used: the agent is not trusted (attache trust {agent})"
-            ),
-            Self::CostNotCapped { model } => write!(
-                formatter,
-                "no price is known for `{model}`: its cost cannot be capped (set [model_prices.\"{model}\"])"
             ),
             Self::NotSent { fields, model } => {
                 let verb = if fields.len() > 1 { "are" } else { "is" };

@@ -10,10 +10,7 @@ pub(crate) mod sse;
 
 use std::{
     fmt,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -60,8 +57,6 @@ pub struct RemoteModel {
     secrets: Secrets,
     /// Where the model's name comes from, in words.
     named_by: Option<String>,
-    /// Whether the provider has left out the mark at the end of a whole answer before: some always do.
-    leaves_out_marks: AtomicBool,
     written: Mutex<Written>,
 }
 
@@ -98,10 +93,9 @@ impl RemoteModel {
     ) -> Result<Self, RemoteError> {
         let http = http.for_address(&provider.address(""))?;
         let secrets = Secrets::new(provider.secrets());
-        let leaves_out_marks = AtomicBool::new(false);
         let written = Mutex::default();
         let named_by = None;
-        Ok(Self { provider, http, traits, price, secrets, named_by, leaves_out_marks, written })
+        Ok(Self { provider, http, traits, price, secrets, named_by, written })
     }
 
     /// The same, saying where the model's name comes from if the provider does not know it.
@@ -251,8 +245,7 @@ impl RemoteModel {
         }
         let whole = match decoder.end() {
             End::Whole => true,
-            End::Trailing => !cut,
-            End::Unmarked => self.leaves_out_marks.swap(true, Ordering::Relaxed),
+            End::Trailing | End::Unmarked => !cut,
             End::Open => false,
         };
         if whole {

@@ -1,6 +1,6 @@
 //! `replay:FILE`: a model that answers as a recorded one did.
 //!
-//! Invariant: it answers only a conversation that is, message by message, the recorded one of that
+//! Invariant: it answers only the agent that was recorded, and only a conversation that is, message by message, the recorded one of that
 //! moment; the instructions alone may differ, since they hold the date and the directory. Where a run
 //! departs from its recording the call fails for good, and says where.
 
@@ -8,12 +8,15 @@ mod departure;
 
 use std::{fs, future, path::Path, sync::Arc};
 
-use attache_kernel::run::{
-    ModelFailure, Reply,
-    conversation::Conversation,
-    event::Event,
-    message::{AssistantPart, Message},
-    transcript::{FoldError, Header, Line, LineError, Replay},
+use attache_kernel::{
+    id::AgentName,
+    run::{
+        ModelFailure, Reply,
+        conversation::Conversation,
+        event::Event,
+        message::{AssistantPart, Message},
+        transcript::{FoldError, Header, Line, LineError, Replay},
+    },
 };
 
 use self::departure::departure;
@@ -23,6 +26,8 @@ use super::{Chunk, Chunks, Model, ModelCall, ModelFuture};
 #[derive(Debug, Clone)]
 pub struct ReplayModel {
     name: String,
+    /// The agent that was recorded.
+    agent: AgentName,
     recording: Recorded,
 }
 
@@ -124,11 +129,25 @@ impl ReplayModel {
                 }
             }
         }
-        let recording = recording.map(Recording::finish).unwrap_or_default();
+        let Some(recording) = recording else {
+            return Err(ReplayError::NoReply { path: path() });
+        };
+        let agent = recording.replay.run().assignment().definition.agent_type.clone();
+        let recording = recording.finish();
         if recording.replies() == 0 {
             return Err(ReplayError::NoReply { path: path() });
         }
-        Ok(Self { name: path(), recording })
+        Ok(Self { name: path(), agent, recording })
+    }
+
+    /// Fails if the run that asks is one of another agent.
+    fn check_agent(&self, call: &ModelCall<'_>) -> Result<(), String> {
+        match call.run.map(|run| &run.definition.agent_type) {
+            Some(asks) if asks.key() != self.agent.key() => {
+                Err(format!("it is a recording of `{}`, not of `{asks}`", self.agent))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// The recorded answer to a conversation.
@@ -182,7 +201,8 @@ fn heard(messages: &[Arc<Message>]) -> usize {
 
 impl Model for ReplayModel {
     fn call<'a>(&'a self, call: ModelCall<'a>, chunks: Chunks<'a>) -> ModelFuture<'a> {
-        let answer = self.answer(call.request.messages.messages());
+        let answer = self.check_agent(&call);
+        let answer = answer.and_then(|()| self.answer(call.request.messages.messages()));
         if let Ok(reply) = &answer {
             for chunk in pieces(reply) {
                 chunks(chunk);

@@ -81,10 +81,10 @@ pub(super) trait Decoder: Send {
 pub(super) enum End {
     /// More is to come.
     Open,
-    /// It says that it is done, but the mark at the end of every stream is missing.
+    /// It says that it is done. More may come that belongs to it, such as the usage; the end of the body
+    /// is its end.
     Unmarked,
-    /// It says that it is done, and there is no mark: what still comes belongs to it, and the end of the
-    /// body is its end.
+    /// It says that it is done and nothing has to come: after a short silence it is whole.
     Trailing,
     /// It is whole.
     Whole,

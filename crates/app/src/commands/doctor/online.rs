@@ -83,7 +83,7 @@ pub(super) fn check(setup: &Setup) -> Result<Check, Failure> {
 fn ask(setup: &Setup, choice: &ModelChoice, limit: Limit) -> Result<Answered, Failure> {
     let mut definition = Definition::named(AgentName::new("doctor"));
     definition.model_config.parameters.insert(limit.field.to_owned(), json!(limit.tokens));
-    let asker = Asker { definition: &definition, trust: Trust::Trusted, is_capped: false };
+    let asker = Asker { definition: &definition, trust: Trust::Trusted, cost_cap: None };
     let connected = setup.switchboard().connect(choice, asker, &setup.models, &mut Vec::new());
     let connection = match connected {
         Ok(connection) => connection,

@@ -97,5 +97,8 @@ fn task_text(source: impl Read, name: &str) -> Result<String, Failure> {
         return Err(Failure::usage(format!("{name} is not text ({} of binary data)", size(found)))
             .hint("put it into a file of the workspace and name the file in the task"));
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    String::from_utf8(bytes).map_err(|_| {
+        Failure::usage(format!("{name} is not UTF-8 text ({})", size(found)))
+            .hint("convert it to UTF-8, or put it into a file of the workspace and name the file in the task")
+    })
 }

@@ -21,6 +21,7 @@ fn chosen(case: &Case) -> (String, ChosenBy) {
     let choice = choose(&ModelQuestion {
         env: case.env,
         call: case.call,
+        call_provider: CallProvider::Unnamed,
         allowlist: &[],
         definition: &definition,
         default_model: case.default,
@@ -68,6 +69,7 @@ fn placed(case: &Place, planning: Planning) -> (String, String, ChosenBy) {
     let choice = choose(&ModelQuestion {
         env: None,
         call: case.call,
+        call_provider: CallProvider::Unnamed,
         allowlist: &[],
         definition: &definition,
         default_model: None,
@@ -191,6 +193,7 @@ fn a_call_outside_the_allowlist_is_refused_with_the_list() {
     let mut question = ModelQuestion {
         env: None,
         call: Some("z"),
+        call_provider: CallProvider::Unnamed,
         allowlist: &allowlist,
         definition: &definition,
         default_model: None,
@@ -227,6 +230,7 @@ fn planning_on_a_provider_of_ones_own_goes_by_its_settings() {
         let question = ModelQuestion {
             env: None,
             call: None,
+            call_provider: CallProvider::Unnamed,
             allowlist: &[],
             definition: &definition,
             default_model: None,
@@ -273,6 +277,7 @@ fn the_allowlist_knows_a_model_with_the_provider_it_goes_to_anyway() {
         let choice = choose(&ModelQuestion {
             env: None,
             call: Some(call),
+            call_provider: CallProvider::Unnamed,
             allowlist: &allowlist,
             definition: &definition,
             default_model: None,
@@ -296,6 +301,7 @@ fn a_gateway_keeps_what_is_asked_of_it() {
         let choice = choose(&ModelQuestion {
             env: None,
             call: None,
+            call_provider: CallProvider::Unnamed,
             allowlist: &[],
             definition: &definition,
             default_model: None,
@@ -323,6 +329,7 @@ fn short_name(
     choose(&ModelQuestion {
         env: None,
         call: None,
+        call_provider: CallProvider::Unnamed,
         allowlist: &[],
         definition: &definition,
         default_model: default,
@@ -367,11 +374,14 @@ fn a_short_name_whose_maker_is_not_set_up_falls_through() {
 }
 
 #[test]
-fn who_asks_by_name_gets_that_model() {
+fn who_asks_by_a_short_name_gets_that_model_or_an_error_of_its_maker() {
     for (parent, wish, provider, model) in [
-        (("mine", "m"), "sonnet", "mine", "sonnet"),
-        (("ollama", "m"), "haiku", "ollama", "haiku"),
-        (("anthropic", "claude-x"), "mini", "anthropic", "mini"),
+        (("mine", "m"), "sonnet", "anthropic", "claude-sonnet-5"),
+        (("ollama", "m"), "Haiku", "anthropic", "claude-haiku-4-5"),
+        (("anthropic", "claude-x"), "mini", "openai", "gpt-5.4-mini"),
+        // Who names the provider, or uses a name of the settings, means what is written.
+        (("mine", "m"), "mine/sonnet", "mine", "sonnet"),
+        (("mine", "m"), "opus", "mine", "my-opus"),
     ] {
         let call = Place { parent, own_provider: None, call: Some(wish), model: None };
         let expected = (provider.to_owned(), model.to_owned(), ChosenBy::Call);

@@ -1,4 +1,4 @@
-//! An answer of Chat Completions. Its end is `[DONE]`.
+//! An answer of Chat Completions. Its end is `[DONE]`, or the end of the body after a `finish_reason`.
 //!
 //! Compatible servers differ: calls may come whole, without a number, or all under the same one.
 
@@ -36,6 +36,8 @@ pub(in crate::model::wire) struct ChatDecoder {
     stop: Option<StopReason>,
     usage: Usage,
     cost_usd: Option<f64>,
+    /// Whether the usage has come.
+    is_counted: bool,
     done: bool,
 }
 
@@ -117,6 +119,7 @@ impl Decoder for ChatDecoder {
         }
         if let Some(usage) = event.usage {
             self.take_usage(&usage);
+            self.is_counted = true;
             show(Chunk::counted(self.usage.clone()));
         }
         if event.service_tier.is_some() {
@@ -136,6 +139,7 @@ impl Decoder for ChatDecoder {
     fn end(&self) -> End {
         match (self.done, self.stop) {
             (true, _) => End::Whole,
+            (false, Some(_)) if self.is_counted => End::Trailing,
             (false, Some(_)) => End::Unmarked,
             (false, None) => End::Open,
         }
