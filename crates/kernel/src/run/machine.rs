@@ -71,7 +71,7 @@ pub struct Run {
     offered: Arc<[ToolSpec]>,
     offered_in_grace: Arc<[ToolSpec]>,
     /// The tokens that the offered tools take in a request, by their size.
-    tools_tokens: u64,
+    tools_bytes: u64,
 }
 
 /// In whose hands a run is.
@@ -250,7 +250,7 @@ impl Run {
             state: State::default(),
             hands: Hands::Driven,
             foreseen: BTreeMap::new(),
-            tools_tokens: tokens_of(&offered),
+            tools_bytes: bytes_of(&offered),
             offered: offered.into(),
             offered_in_grace: in_grace.into(),
         })
@@ -457,10 +457,10 @@ impl PartialEq for Run {
 }
 
 /// The tokens of these tools in a request, by their size.
-fn tokens_of(tools: &[ToolSpec]) -> u64 {
+fn bytes_of(tools: &[ToolSpec]) -> u64 {
     let bytes = |spec: &ToolSpec| spec.description.len() + spec.parameters.to_string().len();
     let bytes: usize = tools.iter().map(bytes).sum();
-    u64::try_from(bytes).unwrap_or(u64::MAX) / compaction::BYTES_PER_TOKEN
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// Whole milliseconds, the precision of a transcript.

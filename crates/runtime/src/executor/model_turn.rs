@@ -71,16 +71,13 @@ impl Driver {
                 })
                 .await
             }
-            Waited::Answered(Err(failure)) => self.failed(failure).await,
+            Waited::Answered(Err(failure)) => self.failed(&partial, failure).await,
             Waited::Stalled => {
                 let seconds = self.patience.stall.as_secs_f64();
                 let message = format!("the model sent nothing for {seconds} s");
-                self.failed(ModelFailure::Transient {
-                    message,
-                    stage: Stage::Stream,
-                    retry_after: None,
-                })
-                .await
+                let stage = Stage::Stream;
+                let failure = ModelFailure::Transient { message, stage, retry_after: None };
+                self.failed(&partial, failure).await
             }
             Waited::Interrupted(interruption) => {
                 if !partial.trim().is_empty() {
@@ -91,8 +88,8 @@ impl Driver {
         }
     }
 
-    async fn failed(&mut self, failure: ModelFailure) -> Result<(), StoreError> {
-        self.feed(|run, now| run.model_failed(failure, random(), now)).await
+    async fn failed(&mut self, heard: &str, failure: ModelFailure) -> Result<(), StoreError> {
+        self.feed(|run, now| run.model_broke_off(heard, failure, random(), now)).await
     }
 
     /// Calls the model; with what arrived, should the reply never be whole.

@@ -6,16 +6,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Run, state::State};
+use super::{
+    Run,
+    compaction::{BYTES_PER_TOKEN, FEWEST_BYTES_PER_TOKEN},
+    state::State,
+};
 use crate::{model::usage::Usage, run::event::Event};
+
+/// The tokens that a first answer is expected to have: a short call.
+const FIRST_ANSWER_TOKENS: u64 = 64;
 
 const TREE_SPENT: &str = "the budget of the whole tree of agents was reached";
 
 /// What the last answer used, by which the next one is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct LastAnswer {
-    /// The tokens of the answer itself.
-    output_tokens: u64,
+    /// The tokens of the answer itself; none before the first.
+    output_tokens: Option<u64>,
     /// US dollars per token, input and output together; none before the first answer with a price. Until
     /// then the price of input counts, where it is known.
     usd_per_token: Option<f64>,
@@ -27,7 +34,7 @@ impl LastAnswer {
         let tokens = usage.total_tokens();
         let usd_per_token = cost_usd.filter(|_| tokens > 0).map(|usd| usd / as_float(tokens));
         Self {
-            output_tokens: usage.output_tokens,
+            output_tokens: Some(usage.output_tokens),
             usd_per_token: usd_per_token.or(self.usd_per_token),
         }
     }
@@ -82,9 +89,19 @@ impl Run {
     }
 
     fn expected_tokens_in(&self, state: &State) -> u64 {
-        let unmeasured = if state.fill.is_measured() { 0 } else { self.tools_tokens };
-        let asked = state.fill.tokens().saturating_add(unmeasured);
-        asked.saturating_add(state.last_answer.output_tokens)
+        let unmeasured = if state.fill.is_measured() { 0 } else { self.tools_bytes };
+        match state.last_answer.output_tokens {
+            Some(output_tokens) => {
+                let tools = unmeasured / BYTES_PER_TOKEN;
+                state.fill.tokens().saturating_add(tools).saturating_add(output_tokens)
+            }
+            // Nothing is known yet, so the guess is a high one.
+            None => {
+                let tools = unmeasured.div_ceil(FEWEST_BYTES_PER_TOKEN);
+                let asked = state.fill.tokens_at_most().saturating_add(tools);
+                asked.saturating_add(FIRST_ANSWER_TOKENS)
+            }
+        }
     }
 
     /// A cap of which nothing is left.

@@ -15,6 +15,9 @@ use crate::run::message::{AssistantPart, Image, Message, UserPart};
 /// A guess, on the low side for prose and code.
 pub(crate) const BYTES_PER_TOKEN: u64 = 4;
 
+/// A guess on the high side, for caps: a request must not turn out longer than what it was paid for.
+pub(crate) const FEWEST_BYTES_PER_TOKEN: u64 = 3;
+
 /// Whether the newest turn may be touched, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Newest {

@@ -190,7 +190,8 @@ impl Run {
                 format!("the time limit of {} s was reached", limits.max_time_seconds)
             }
             (RecoveredFrom::MaxTurns, _) => {
-                format!("the limit of {} turns was reached", limits.max_turns)
+                let turns = if limits.max_turns == 1 { "turn" } else { "turns" };
+                format!("the limit of {} {turns} was reached", limits.max_turns)
             }
             (RecoveredFrom::Budget, _) => self.budget_spent(),
             (RecoveredFrom::Loop, _) => {

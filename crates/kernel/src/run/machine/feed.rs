@@ -25,6 +25,9 @@ use crate::{
     },
 };
 
+/// The most that is kept of an answer that was cut off: more than any model says in one answer.
+const MOST_KEPT_BYTES: usize = 1 << 20;
+
 /// What a model answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
@@ -96,7 +99,8 @@ impl Run {
         if self.state.phase != Phase::Model || text.trim().is_empty() {
             return Vec::new();
         }
-        let text = text.to_owned();
+        let end = text.floor_char_boundary(MOST_KEPT_BYTES);
+        let text = text.get(..end).unwrap_or(text).to_owned();
         self.happened(Event::ReplyCutOff { text }, now)
     }
 
@@ -115,9 +119,12 @@ impl Run {
         self.happened(Event::LostAnswerCounted { usage, cost_usd }, now)
     }
 
-    /// The model could not be called. The random number, from 0 to 1, spreads the retries of many runs.
-    pub fn model_failed(
+    /// The model could not be called, or its answer broke off after that text. If there is no further
+    /// attempt, the text is kept as the run's last one. The random number is that of
+    /// [`Run::model_failed`].
+    pub fn model_broke_off(
         &mut self,
+        text: &str,
         failure: ModelFailure,
         random: f64,
         now: Duration,
@@ -125,7 +132,27 @@ impl Run {
         if !self.is_calling_model() {
             return Vec::new();
         }
-        let event = match failure {
+        let event = self.after_failure(failure, random, now);
+        let mut events = match &event {
+            Event::Failed { .. } => self.reply_cut_off(text, now),
+            _ => Vec::new(),
+        };
+        events.extend(self.happened(event, now));
+        events
+    }
+
+    /// The model could not be called. The random number, from 0 to 1, spreads the retries of many runs.
+    pub fn model_failed(
+        &mut self,
+        failure: ModelFailure,
+        random: f64,
+        now: Duration,
+    ) -> Vec<Event> {
+        self.model_broke_off("", failure, random, now)
+    }
+
+    fn after_failure(&self, failure: ModelFailure, random: f64, now: Duration) -> Event {
+        match failure {
             ModelFailure::Fatal { message } if self.state.phase == Phase::Summary => {
                 self.room_without_summary(message)
             }
@@ -135,8 +162,7 @@ impl Run {
                 let delay = |failures| retry::delay_ms(failures, retry_after, random);
                 self.retry(message, stage, delay, milliseconds(now))
             }
-        };
-        self.happened(event, now)
+        }
     }
 
     fn retry(

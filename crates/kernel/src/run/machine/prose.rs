@@ -27,6 +27,8 @@ pub(crate) const COMPLETE_TASK_RESULT: &str = prose!("complete_task_result");
 pub(crate) const NO_TASK: &str = "Get Started!";
 /// The first message of a run that is resumed without a task.
 pub(crate) const GO_ON: &str = "Go on.";
+/// What a resumed run is told about an answer of which only the beginning came.
+pub(crate) const WAS_CUT_OFF: &str = "(Your last answer was cut off.)";
 /// What is answered to the call that ended the run.
 pub(crate) const ACCEPTED: &str = "Accepted.";
 /// What stands between a parent's conversation and the task.

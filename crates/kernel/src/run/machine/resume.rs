@@ -51,7 +51,14 @@ impl Run {
             messages.push(Arc::new(Message::Tool { results }));
             messages.extend(self.state.announcements.iter().cloned());
         }
+        // The model goes on better if it knows what it had said.
+        let begun = self.state.begun_answer.as_deref();
+        messages.extend(begun.map(|text| Arc::new(Message::assistant(text))));
         let task = if task.trim().is_empty() { prose::GO_ON } else { task };
+        let task = match begun {
+            Some(_) => format!("{}\n\n{task}", prose::WAS_CUT_OFF),
+            None => task.to_owned(),
+        };
         messages.push(Arc::new(Message::user(task)));
         messages
     }

@@ -58,6 +58,9 @@ pub struct State {
     pub(crate) last_text: String,
     #[serde(default)]
     pub(crate) last_text_is: Wholeness,
+    /// The begun answer that was cut off, until another one comes. The conversation does not have it.
+    #[serde(default)]
+    pub(crate) begun_answer: Option<String>,
     pub(crate) silent_turns: u32,
     pub(crate) reminded: bool,
     pub(crate) calls: OpenCalls,
@@ -219,6 +222,7 @@ impl State {
             Event::ReplyCutOff { text } => {
                 self.last_text.clone_from(text);
                 self.last_text_is = Wholeness::Cut;
+                self.begun_answer = Some(text.clone());
             }
             Event::LostAnswerCounted { usage, cost_usd } => {
                 self.usage.add(usage);
@@ -390,6 +394,7 @@ impl State {
         dispositions: &[Disposition],
         stop: StopReason,
     ) {
+        self.begun_answer = None;
         self.take_in_reply(message, dispositions);
         self.last_text_is = match stop {
             StopReason::Length | StopReason::ContentFilter => Wholeness::Cut,

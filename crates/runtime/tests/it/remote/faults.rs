@@ -85,7 +85,9 @@ async fn ends(api: Api, name: &str, answer: Answer, words: &[&str]) -> Finished 
     let story =
         [EventType::Started, EventType::TurnStart, EventType::TurnComplete, EventType::Error];
     assert_eq!(done.story(), story, "{api:?} {name}");
-    nothing_half_received(&lab, &done, name);
+    // What had arrived is the partial result; the conversation has whole answers alone.
+    assert!(!format!("{:?}", done.run.conversation()).contains(HALF), "{api:?} {name}");
+    assert_eq!(done.result.partial, !done.result.result.is_empty(), "{api:?} {name}");
     done
 }
 
@@ -476,6 +478,7 @@ async fn attempts_are_numbered_and_come_to_an_end() {
         assert_eq!(cut.result.status, Status::Error, "{api:?}");
         let words = "without the mark at its end (given up after 2 attempts)";
         assert!(cut.error().ends_with(words), "{}", cut.error());
+        assert!(cut.result.partial && cut.result.result.contains(HALF), "{api:?}: {cut:?}");
         assert_eq!((cut.retries().len(), streams.server.requests().len()), (1, 2), "{api:?}");
     })
     .await;
@@ -598,7 +601,9 @@ async fn an_answer_without_end_is_cut_off_before_it_fills_the_memory() {
         lab.hung_up().await;
         // What was on its way, and no more.
         assert!(lab.server.bytes_sent() < 32 << 20, "{api:?}: {}", lab.server.bytes_sent());
-        nothing_half_received(&lab, &done, "50 MB");
+        // The beginning is kept as the partial result.
+        assert!(done.result.partial && done.result.result.len() <= 1 << 20, "{api:?}");
+        assert!(done.result.result.starts_with(HALF), "{api:?}");
     })
     .await;
 }

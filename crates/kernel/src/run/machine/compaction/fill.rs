@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BYTES_PER_TOKEN, bytes_of};
+use super::{BYTES_PER_TOKEN, FEWEST_BYTES_PER_TOKEN, bytes_of};
 use crate::run::{conversation::Conversation, message::Message};
 
 /// The percentage of the context window from which a conversation is nearly full.
@@ -79,6 +79,16 @@ impl Fill {
         match self.read {
             Count::Tokens(read) => read.saturating_add(self.unread_bytes / BYTES_PER_TOKEN),
             Count::Bytes(_) => self.bytes() / BYTES_PER_TOKEN,
+        }
+    }
+
+    /// How many tokens it has if those that nobody counted are short ones.
+    pub(crate) fn tokens_at_most(self) -> u64 {
+        match self.read {
+            Count::Tokens(read) => {
+                read.saturating_add(self.unread_bytes.div_ceil(FEWEST_BYTES_PER_TOKEN))
+            }
+            Count::Bytes(_) => self.bytes().div_ceil(FEWEST_BYTES_PER_TOKEN),
         }
     }
 

@@ -38,7 +38,7 @@ fn a_last_chance_not_taken_keeps_the_original_status() {
     let ending = script.outcome().ending;
     assert_eq!((ending.status, ending.recovered_from), (Status::MaxTurns, None));
     assert_eq!((ending.result.as_str(), ending.partial), ("I need more time.", true));
-    assert_eq!(ending.error.as_deref(), Some("the limit of 1 turns was reached"));
+    assert_eq!(ending.error.as_deref(), Some("the limit of 1 turn was reached"));
 }
 
 #[test]
@@ -246,6 +246,21 @@ fn a_request_that_the_budget_cannot_pay_for_is_not_sent() {
         let outcome = script.outcome();
         assert_eq!((outcome.ending.status, outcome.usage.total_tokens()), (Status::Budget, 0));
     }
+}
+
+#[test]
+fn a_cap_that_pays_for_the_question_but_not_for_an_answer_sends_nothing() {
+    let needed = Script::begin(assignment()).run.expected_tokens();
+    let without_grace = |limits: &mut RunLimits, cap| {
+        limits.grace_period_seconds = 0;
+        limits.max_tokens = Some(cap);
+    };
+    let script = Script::begin(with_limits(|limits| without_grace(limits, needed)));
+    assert!(!script.run.has_ended(), "{needed} tokens are enough");
+    let script = Script::begin(with_limits(|limits| without_grace(limits, needed - 1)));
+    let outcome = script.outcome();
+    assert_eq!((outcome.ending.status, outcome.usage.total_tokens()), (Status::Budget, 0));
+    assert!(needed > 64, "an answer is expected, too: {needed}");
 }
 
 #[test]

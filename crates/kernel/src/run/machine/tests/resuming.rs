@@ -37,6 +37,25 @@ fn a_run_that_ended_goes_on_with_everything_it_knew() {
 }
 
 #[test]
+fn an_answer_that_was_cut_off_is_in_the_resumed_conversation_until_another_one_came() {
+    let mut script = Script::begin(assignment());
+    script.reads("a", "x");
+    script.does(|run, now| run.reply_cut_off("So far I found", now));
+    script.does(Run::cancelled);
+    let second = messages(&resumed(&script, "And?"));
+    let end = &second[second.len() - 2..];
+    let told = "(Your last answer was cut off.)\n\nAnd?";
+    assert_eq!(end, [Message::assistant("So far I found"), Message::user(told)]);
+
+    let mut script = Script::begin(assignment());
+    script.passes(100_000).does(|run, now| run.reply_cut_off("So far I found", now));
+    script.does(Run::clock);
+    script.replies(vec![complete("b", "all")]);
+    let second = messages(&resumed(&script, "And?"));
+    assert!(!second.contains(&Message::assistant("So far I found")), "{second:?}");
+}
+
+#[test]
 fn a_run_that_was_killed_goes_on_and_knows_what_it_does_not_know() {
     let mut script = Script::begin(assignment());
     script.replies(vec![
@@ -61,14 +80,15 @@ fn a_run_that_was_killed_goes_on_and_knows_what_it_does_not_know() {
 }
 
 #[test]
-fn what_had_arrived_of_an_answer_is_not_taken_for_one() {
+fn what_had_arrived_of_an_answer_is_not_taken_for_a_whole_one() {
     let mut script = Script::begin(assignment());
     script.does(|run, now| run.reply_cut_off("The answer is", now));
     script.does(Run::cancelled);
     assert_eq!(script.outcome().ending.result, "The answer is");
     let second = resumed(&script, "Go on.");
     let messages = messages(&second);
-    assert_eq!(messages[2..], [Message::user("Go on.")]);
+    let told = "(Your last answer was cut off.)\n\nGo on.";
+    assert_eq!(messages[2..], [Message::assistant("The answer is"), Message::user(told)]);
 }
 
 #[test]

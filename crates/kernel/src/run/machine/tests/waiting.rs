@@ -67,6 +67,27 @@ fn what_had_arrived_of_an_answer_is_kept_when_it_is_cancelled() {
 }
 
 #[test]
+fn what_had_arrived_of_a_broken_answer_is_kept_once_nobody_tries_again() {
+    let broken = || ModelFailure::Transient {
+        message: "it broke off".to_owned(),
+        stage: Stage::Stream,
+        retry_after: None,
+    };
+    let mut script = Script::begin(assignment());
+    for attempt in 1..6 {
+        let text = format!("attempt {attempt}");
+        let events = script.does(|run, now| run.model_broke_off(&text, broken(), 0.5, now));
+        assert!(matches!(events[..], [Event::Retrying { .. }]), "{events:?}");
+        script.passes(60_000 / 5);
+    }
+    script.does(|run, now| run.model_broke_off("The answer is", broken(), 0.5, now));
+    let ending = script.outcome().ending;
+    assert_eq!((ending.status, ending.partial), (Status::Error, true));
+    assert_eq!(ending.result, "The answer is");
+    assert_eq!(ending.error.as_deref(), Some("it broke off (given up after 6 attempts)"));
+}
+
+#[test]
 fn transient_failures_are_retried_later_and_later() {
     let mut script = Script::begin(assignment());
     let before = script.run.conversation().len();
