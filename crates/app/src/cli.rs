@@ -3,7 +3,10 @@
 mod overrides;
 pub(crate) mod refusal;
 
-use std::path::PathBuf;
+use std::{
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+};
 
 use clap::{ArgMatches, Args, Parser, Subcommand};
 
@@ -33,6 +36,9 @@ pub(crate) struct Cli {
     /// Options of every command.
     #[command(flatten)]
     pub(crate) globals: Globals,
+    /// Drive a run in the background; only this program starts itself like that.
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
     /// The command.
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -87,10 +93,34 @@ pub(crate) struct Globals {
     pub(crate) flags: Vec<Flag>,
 }
 
+impl Globals {
+    /// The same options as words of a command line.
+    pub(crate) fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        let mut add = |option: &str, value: &OsStr| {
+            words.push(option.into());
+            words.push(value.to_owned());
+        };
+        self.overrides.iter().for_each(|value| add("-c", value.as_ref()));
+        self.agents.iter().for_each(|value| add("--agents", value.as_ref()));
+        self.agents_dir.iter().for_each(|value| add("--agents-dir", value.as_ref()));
+        self.cwd.iter().for_each(|value| add("--cwd", value.as_ref()));
+        self.profile.iter().for_each(|value| add("--profile", value.as_ref()));
+        self.log_file.iter().for_each(|value| add("--log-file", value.as_ref()));
+        words.extend(self.quiet.then(|| "--quiet".into()));
+        words.extend(self.json.then(|| "--json".into()));
+        words
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(commands::run::RunArgs),
+    Tasks(commands::tasks::TasksArgs),
+    Output(commands::output::OutputArgs),
+    Stop(commands::stop::StopArgs),
+    Send(commands::send::SendArgs),
     List(commands::list::ListArgs),
     Show(commands::show::ShowArgs),
     May(commands::may::MayArgs),

@@ -10,9 +10,13 @@ pub(crate) mod logout;
 pub(crate) mod may;
 pub(crate) mod models;
 pub(crate) mod new;
+pub(crate) mod output;
 pub(crate) mod run;
+pub(crate) mod send;
 pub(crate) mod show;
+pub(crate) mod stop;
 pub(crate) mod suggest;
+pub(crate) mod tasks;
 pub(crate) mod transcript;
 pub(crate) mod trust;
 pub(crate) mod untrust;
@@ -20,8 +24,9 @@ pub(crate) mod usage;
 pub(crate) mod validate;
 
 use crate::{
+    background,
     cli::{Cli, Command},
-    environment::Environment,
+    environment::{self, Environment},
     failure::{Exit, Failure},
     log::{self, LogWanted},
     no_effect,
@@ -37,6 +42,12 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
     if let Command::Completions(args) = &cli.command {
         // Works before anything is set up, and without a home.
         return completions::run(args);
+    }
+    if let Command::Run(args) = &cli.command
+        && args.is_background()
+        && !cli.detached
+    {
+        return background::launch(environment::arguments().into_iter().skip(1), None);
     }
     log::start(LogWanted {
         file: cli.globals.log_file.as_deref(),
@@ -69,6 +80,10 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
     }
     match cli.command {
         Command::Run(args) => run::run(&args, &setup),
+        Command::Tasks(args) => tasks::run(&args, &setup),
+        Command::Output(args) => output::run(&args, &setup),
+        Command::Stop(args) => stop::run(&args, &setup),
+        Command::Send(args) => send::run(&args, &cli.globals, &setup),
         Command::List(args) => list::run(&args, &setup),
         Command::Show(args) => show::run(&args, &setup),
         Command::May(args) => may::run(&args, &setup),

@@ -1,6 +1,7 @@
 //! The `attache` program: parse, dispatch, exit code.
 
 mod approval;
+mod background;
 mod cli;
 mod commands;
 mod credentials;

@@ -55,6 +55,16 @@ pub(crate) fn markdown(text: &str) -> String {
     format!("{}\n", text.trim_end())
 }
 
+/// Prints a result that is Markdown.
+pub(crate) fn laid_out_result(text: &str) -> Result<(), Failure> {
+    settle(Stream::Out.write(markdown(text).as_bytes()))
+}
+
+/// Empties the terminal, so that what follows stands at its top.
+pub(crate) fn clear_screen() -> Result<(), Failure> {
+    settle(Stream::Out.write(b"\x1b[H\x1b[2J"))
+}
+
 /// Whether the other end still reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {

@@ -144,6 +144,8 @@ ids! {
     ToolCallId,
     /// One question whether a call may begin.
     QuestionId,
+    /// One letter that was left for a run, unique among all.
+    LetterId,
 }
 
 /// How like two names are, from 0 to 1, case aside.

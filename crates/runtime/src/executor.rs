@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use attache_kernel::{
     rights::tool_name::ToolName,
-    run::{Run, Step, event::Event, outcome::Outcome},
+    run::{Run, Step, event::Event, letter::Letter, outcome::Outcome},
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +23,7 @@ use crate::{
     events::EventLog,
     model::Model,
     store::{JournalWriter, StoreError},
-    tasks::{Letter, Letters, Links, Slot},
+    tasks::{LastLook, Letters, Links, Slot},
     tool::{Tool, ToolContext},
 };
 
@@ -197,11 +197,28 @@ impl Driver {
 
     /// Tells the agent what was left for it.
     async fn read_letters(&mut self) -> Result<(), StoreError> {
-        while let Some(Ok(letter)) = self.links.letters.as_mut().map(Letters::try_recv) {
-            let Letter::Message(text) = letter;
-            self.feed(|run, now| run.announce(&text, now)).await?;
-        }
+        let letters = self.links.letters.as_mut().map(Letters::take).unwrap_or_default();
+        self.feed(|run, now| {
+            letters.iter().flat_map(|letter| run.announce(letter.clone(), now)).collect()
+        })
+        .await?;
+        self.delivered(&letters).await;
         Ok(())
+    }
+
+    /// What was left for the agent up to the end; nothing more can be left while the hold lasts.
+    async fn last_look(&mut self) -> LastLook {
+        match &mut self.links.letters {
+            Some(letters) => letters.last_look().await,
+            None => LastLook::Nothing(None),
+        }
+    }
+
+    /// These letters are in the journal.
+    async fn delivered(&mut self, letters: &[Letter]) {
+        if let Some(links) = &mut self.links.letters {
+            links.delivered(letters).await;
+        }
     }
 
     /// The run's clock.

@@ -34,7 +34,7 @@ use attache_kernel::{
         Run,
         assignment::{Assignment, TemplateFacts},
         limits::{RunLimits, TreeAllowance},
-        transcript::fold,
+        transcript::{fold, fold_through_turn},
     },
 };
 
@@ -133,10 +133,26 @@ impl Host {
     /// An earlier run that can go on.
     pub async fn earlier(&self, id: &str, store: &dyn Store) -> Result<EarlierRun, OrderError> {
         let transcript = store.read(id).await?;
-        if transcript.state == RunState::Running {
+        if matches!(transcript.state, RunState::Queued | RunState::Running) {
             return Err(OrderError::StillRuns(transcript.header.run.agent_id));
         }
-        Ok(EarlierRun { run: Box::new(fold(transcript.into_lines())?) })
+        Ok(EarlierRun { run: Box::new(fold(transcript.into_lines())?), at_turn: None })
+    }
+
+    /// An earlier run as it was when that turn was over, from which a new one can branch off. It may be
+    /// under way.
+    pub async fn earlier_at(
+        &self,
+        id: &str,
+        turn: u32,
+        store: &dyn Store,
+    ) -> Result<EarlierRun, OrderError> {
+        let transcript = store.read(id).await?;
+        let run = transcript.header.run.agent_id.clone();
+        match fold_through_turn(transcript.into_lines(), turn)? {
+            (Some(run), _) => Ok(EarlierRun { run: Box::new(run), at_turn: Some(turn) }),
+            (None, turns) => Err(OrderError::NoSuchTurn { run, turn, turns }),
+        }
     }
 
     /// Prepares a run.
@@ -316,6 +332,7 @@ impl Host {
         let permissions =
             self.permissions(stance, order.parent.as_ref(), &root, order.auto_approval);
         let mut assignment = before.resumed_as(new_run_id(), order.task);
+        assignment.at_turn = earlier.at_turn;
         assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
         let mut assignment = assignment.narrowed_to(&filtered.tools, limits);
         assignment.model = connection.used;
@@ -328,7 +345,10 @@ impl Host {
             parent: order.parent,
             approvals: approvals(order.approver),
             permissions,
-            past: Past::Earlier(earlier.run),
+            past: match earlier.at_turn {
+                Some(_) => Past::Branch(earlier.run),
+                None => Past::Earlier(earlier.run),
+            },
             ..Start::new(assignment, rights, connection.model, root)
         };
         Ok(Prepared { notices, start })

@@ -78,6 +78,11 @@ impl Runtime {
         self.host.earlier(id, &**self.runs.store()).await
     }
 
+    /// An earlier run as it was when that turn was over, from which a new one can branch off.
+    pub async fn earlier_at(&self, id: &str, turn: u32) -> Result<EarlierRun, OrderError> {
+        self.host.earlier_at(id, turn, &**self.runs.store()).await
+    }
+
     /// Turns an order into a run that can be started, or says why not.
     pub async fn prepare(&self, order: Order) -> Result<Prepared, OrderError> {
         self.host.prepare(order, &**self.runs.store()).await

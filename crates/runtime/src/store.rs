@@ -6,10 +6,11 @@
 
 mod error;
 pub mod files;
+mod mailbox;
 mod secrets;
 mod summary;
 
-use std::{any::Any, fmt, path::PathBuf, pin::Pin};
+use std::{any::Any, fmt, path::PathBuf, pin::Pin, sync::Arc};
 
 use attache_kernel::{
     id::{RunId, SessionId},
@@ -22,6 +23,7 @@ use attache_kernel::{
 pub use self::{
     error::StoreError,
     files::{Durability, FileStore, Options},
+    mailbox::{Held, Mail, MailKind, Mailbox, Posted},
     secrets::Secrets,
     summary::{RunState, Summary},
 };
@@ -80,6 +82,21 @@ pub trait Store: fmt::Debug + Send + Sync {
         earlier: &'a Assignment,
         by: &'a RunId,
     ) -> StoreFuture<'a, ResumeClaim>;
+
+    /// Leaves a letter for a run under way, whoever drives it. The id may be the beginning of one where
+    /// that is clear.
+    fn post<'a>(&'a self, id: &'a str, kind: MailKind) -> StoreFuture<'a, Posted>;
+
+    /// The mailbox of a run that this process drives.
+    fn mailbox(&self, run: &Assignment) -> Result<Arc<dyn Mailbox>, StoreError>;
+
+    /// Hands what an earlier run was sent and did not read to the run that resumes it. Only for the one
+    /// that holds the claim.
+    fn inherit_mail<'a>(
+        &'a self,
+        earlier: &'a Assignment,
+        by: &'a Assignment,
+    ) -> StoreFuture<'a, ()>;
 
     /// What the runs of a session have spent so far. Runs that cannot be read are left out.
     fn spent_in<'a>(&'a self, session: &'a SessionId) -> StoreFuture<'a, SessionSpending>;

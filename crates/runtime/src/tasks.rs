@@ -7,6 +7,7 @@ mod call_rules;
 mod delegate;
 mod handle;
 mod inbox;
+mod recorded;
 mod runs;
 mod slots;
 mod tree;
@@ -18,12 +19,13 @@ pub use self::{
     delegate::{Delegate, DelegateError},
     handle::{RunHandle, RuntimeDropped},
     inbox::{Inbox, InboxError},
+    recorded::{RecordedError, RecordedRun},
     runs::{Past, Runs, Start, StartError, TreeBudgetStart, new_run_id, new_session_id},
     tree::TreeLimits,
 };
 pub(crate) use self::{
     handle::LiveRun,
-    inbox::{Letter, Letters, letterbox},
+    inbox::{LastLook, Letters, letterbox},
     slots::{Slot, Slots},
     tree::TreeBudget,
 };

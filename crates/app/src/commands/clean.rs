@@ -64,6 +64,7 @@ fn as_json(cleaned: &Cleaned, dry_run: bool) -> serde_json::Value {
         "removed": cleaned.removed,
         "kept": cleaned.kept,
         "running": cleaned.running,
+        "unread": cleaned.unread,
         "bytes": cleaned.bytes,
         "dry_run": dry_run,
         "failed": failed,

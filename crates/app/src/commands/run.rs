@@ -7,12 +7,12 @@ mod task;
 use std::{path::PathBuf, sync::Arc};
 
 use attache_kernel::{
-    rights::permission::AutoApproval,
+    rights::{filter::Schedule, permission::AutoApproval},
     run::outcome::{RunResult, Status},
 };
 use attache_runtime::{
     approvals::{ApproveAll, Approver},
-    host::Order,
+    host::{Order, Prepared},
     tasks::StartError,
 };
 use clap::{ArgMatches, Args, ValueEnum, builder::PossibleValuesParser};
@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use self::interrupts::{Interrupts, quit_on_second};
 use crate::{
     approval::TerminalApprover,
+    background,
     failure::{Exit, Failure},
     open_files,
     print::{
@@ -47,6 +48,8 @@ use crate::{
   git diff | attache run reviewer -f -
   attache run reviewer --input file_path=src/main.rs
   attache run --resume last \"and what about the tests?\"
+  attache run --resume last --at 3 --model other-model \"try another way\"
+  attache run Explore \"where is X?\" --background
   attache run Plan \"add a cache\" --output-format stream-json
 
 Exit code 0: the agent reached its goal. 1: it ended otherwise. 2: wrong usage. 130: interrupted.")]
@@ -74,6 +77,12 @@ pub(crate) struct RunArgs {
     /// Go on with an earlier run: its id, the beginning of it, or `last`.
     #[arg(long, value_name = "ID", add = super::completions::runs())]
     resume: Option<String>,
+    /// Branch off an earlier run: share its past up to and including this turn, and leave it alone.
+    #[arg(long, value_name = "TURN", requires = "resume", value_parser = clap::value_parser!(u32).range(1..))]
+    at: Option<u32>,
+    /// Run in the background, in a process of its own: print the id at once and end. Nobody is asked.
+    #[arg(short, long)]
+    background: bool,
     /// Maximum number of turns.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
@@ -128,6 +137,21 @@ impl RunArgs {
         }
     }
 
+    /// Whether it is to go on in a process of its own.
+    pub(crate) fn is_background(&self) -> bool {
+        self.background
+    }
+
+    /// Who decides about calls of a run that nobody watches; none refuses.
+    fn unattended_approver(&self) -> Result<Option<Arc<dyn Approver>>, Failure> {
+        match self.approve {
+            None | Some(Approve::Sandbox | Approve::Deny) => Ok(None),
+            Some(Approve::All) => Ok(Some(Arc::new(ApproveAll))),
+            Some(Approve::Ask) => Err(Failure::usage("nobody can be asked in the background")
+                .hint("use --approve deny, sandbox or all")),
+        }
+    }
+
     /// What is approved without a question.
     fn auto_approval(&self) -> AutoApproval {
         match self.approve {
@@ -179,10 +203,42 @@ pub(crate) fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::unsuccessful("cannot start").because(&error))?;
-    let exit = runtime.block_on(carry_out(args, setup));
+    let exit = if args.background {
+        runtime.block_on(carry_out_unattended(args, setup))
+    } else {
+        runtime.block_on(carry_out(args, setup))
+    };
     // What is still under way was told to stop; commands get a moment to tidy up.
     runtime.shutdown_timeout(TIDYING_PATIENCE);
     exit
+}
+
+/// The same in a process that belongs to no terminal.
+async fn carry_out_unattended(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
+    if args.output_format == Some(RunFormat::StreamJson) {
+        return Err(Failure::usage("a run in the background prints no events")
+            .hint("`attache transcript ID --follow --json` shows them"));
+    }
+    let store = transcripts::store(setup);
+    let runtime = setup.runtime(store.clone())?;
+    let order = Order {
+        approver: args.unattended_approver()?,
+        auto_approval: args.auto_approval(),
+        schedule: Schedule::Background,
+        ..order::order(args, setup, &runtime, &store).await?
+    };
+    let prepared = runtime.prepare(order).await.map_err(|error| order_failure(&error))?;
+    tell_notices(&prepared, setup);
+    background::drive(&runtime, prepared, &store, setup).await
+}
+
+fn tell_notices(prepared: &Prepared, setup: &Setup) {
+    if setup.quiet {
+        return;
+    }
+    for notice in &prepared.notices {
+        print::aside(&format!("{} {notice}", paint(Tone::Warning, "notice:")));
+    }
 }
 
 async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
@@ -193,11 +249,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let order = order::order(args, setup, &runtime, &store).await?;
     let order = Order { approver, auto_approval: args.auto_approval(), ..order };
     let prepared = runtime.prepare(order).await.map_err(|error| order_failure(&error))?;
-    if !setup.quiet {
-        for notice in &prepared.notices {
-            print::aside(&format!("{} {notice}", paint(Tone::Warning, "notice:")));
-        }
-    }
+    tell_notices(&prepared, setup);
     let format = match (args.output_format, setup.format) {
         (Some(format), _) => format,
         (None, OutputFormat::Json) => RunFormat::Json,
@@ -315,7 +367,7 @@ fn is_uncounted(result: &RunResult) -> bool {
     !local && answered && result.total_tokens == 0
 }
 
-fn start_failure(error: &StartError) -> Failure {
+pub(crate) fn start_failure(error: &StartError) -> Failure {
     match error {
         StartError::Run(_) | StartError::Workspace(_) => Failure::usage(error.to_string()),
         StartError::Store(inner) => transcripts::failure(inner),

@@ -179,7 +179,9 @@ impl TranscriptPage {
             )),
         );
         if let Some(earlier) = &run.resumed_from {
-            self.field("goes on", &safe(&format!("from {earlier}")));
+            let at = run.at_turn.map(|turn| format!(", branched off after turn {turn}"));
+            let at = at.unwrap_or_default();
+            self.field("goes on", &safe(&format!("from {earlier}{at}")));
         }
         if let Some(parent) = &run.parent_id {
             self.field("asked by", &safe(parent.as_str()));
@@ -260,7 +262,7 @@ impl TranscriptPage {
                 self.open_calls.clear();
                 self.note(Tone::Faint, &room_made(compaction));
             }
-            Event::Reminded { message } | Event::Announced { message } => {
+            Event::Reminded { message } | Event::Announced { message, .. } => {
                 self.note(Tone::Faint, "the agent was told");
                 self.message(message);
             }

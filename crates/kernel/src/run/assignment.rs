@@ -38,6 +38,9 @@ pub struct Assignment {
     pub parent_id: Option<RunId>,
     /// The run it continues.
     pub resumed_from: Option<RunId>,
+    /// The last turn of that run which it shares, where it does not share all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_turn: Option<u32>,
     /// Where it was started from.
     pub source: SessionSource,
     /// How deep in the tree it is: the main agent is 0.
@@ -206,6 +209,7 @@ impl Assignment {
             session_id,
             parent_id: None,
             resumed_from: None,
+            at_turn: None,
             source: SessionSource::SubAgent(SubAgentSource::from_name(&definition.agent_type)),
             depth: 1,
             limits: RunLimits::from(&definition.run_config),
@@ -239,6 +243,7 @@ impl Assignment {
     pub fn resumed_as(&self, agent_id: RunId, task: impl Into<String>) -> Self {
         Self {
             resumed_from: Some(self.agent_id.clone()),
+            at_turn: None,
             agent_id,
             task: task.into(),
             description: None,

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::compaction::Compaction;
 use crate::{
-    id::{QuestionId, RunId, ToolCallId},
+    id::{LetterId, QuestionId, RunId, ToolCallId},
     model::usage::Usage,
     rights::tool_name::ToolName,
     run::{
@@ -194,6 +194,9 @@ pub enum Event {
     Announced {
         /// What it was told.
         message: Arc<Message>,
+        /// The letter that told it, where it might be delivered twice.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        letter: Option<LetterId>,
     },
     /// The time ran out while the run was waiting.
     TimeUp {

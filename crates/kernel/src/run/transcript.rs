@@ -213,6 +213,25 @@ pub fn fold(lines: impl IntoIterator<Item = Line>) -> Result<Run, FoldError> {
     Ok(replay.run)
 }
 
+/// The run as it was when that turn was over, and how many turns there are; none of a run if there is no
+/// such turn, or it is not over.
+pub fn fold_through_turn(
+    lines: impl IntoIterator<Item = Line>,
+    turn: u32,
+) -> Result<(Option<Run>, u32), FoldError> {
+    let mut lines: Vec<Line> = lines.into_iter().collect();
+    let over = |line: &Line| match line {
+        Line::Event(Entry { event: Event::TurnCompleted { turn, .. }, .. }) => Some(*turn),
+        Line::Event(_) | Line::Header(_) => None,
+    };
+    let turns = lines.iter().filter_map(over).max().unwrap_or_default();
+    let Some(end) = lines.iter().position(|line| over(line) == Some(turn)) else {
+        return Ok((None, turns));
+    };
+    lines.truncate(end + 1);
+    Ok((Some(fold(lines)?), turns))
+}
+
 /// A new run that goes on with everything a transcript holds, and the event that opens its own.
 pub fn resume(
     lines: impl IntoIterator<Item = Line>,

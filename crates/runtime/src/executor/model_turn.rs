@@ -20,6 +20,7 @@ use super::{Driver, Interruption, recorder::Piece, tool_turn::can_foresee};
 use crate::{
     model::{Chunk, ModelCall},
     store::StoreError,
+    tasks::LastLook,
 };
 
 /// What waiting for a model came to.
@@ -58,19 +59,7 @@ impl Driver {
             self.feed(|run, now| run.lost_answer_counted(usage, cost_usd, now)).await?;
         }
         match waited {
-            Waited::Answered(Ok(reply)) => {
-                // What the reply asks for begins in the same breath, and is written down with it.
-                // A call about which something can be found out first has to wait for that.
-                let (tools, context) = (Arc::clone(&self.tools), self.context.clone());
-                self.feed(|run, now| {
-                    let mut events = run.model_replied(reply, now);
-                    if !can_foresee(run, &tools, &context) {
-                        events.extend(run.begin_calls(now));
-                    }
-                    events
-                })
-                .await
-            }
+            Waited::Answered(Ok(reply)) => self.replied(reply).await,
             Waited::Answered(Err(failure)) => self.failed(&partial, failure).await,
             Waited::Stalled => {
                 let seconds = self.patience.stall.as_secs_f64();
@@ -86,6 +75,35 @@ impl Driver {
                 self.interrupted(interruption).await
             }
         }
+    }
+
+    /// Takes in a reply. What it asks for begins in the same breath, and is written down with it; a call
+    /// about which something can be found out first has to wait for that.
+    async fn replied(&mut self, reply: Reply) -> Result<(), StoreError> {
+        let (tools, context) = (Arc::clone(&self.tools), self.context.clone());
+        let (letters, hold) = match self.run.would_end_with(&reply) {
+            true => match self.last_look().await {
+                LastLook::Letters(letters) => (letters, None),
+                LastLook::Nothing(hold) => (Vec::new(), hold),
+            },
+            false => (Vec::new(), None),
+        };
+        self.feed(|run, now| {
+            let mut events = run.model_replied_amid(reply, &letters, now);
+            if !can_foresee(run, &tools, &context) {
+                events.extend(run.begin_calls(now));
+            }
+            events
+        })
+        .await?;
+        drop(hold);
+        if !self.run.has_ended()
+            && let Some(letters) = &self.links.letters
+        {
+            letters.reopen();
+        }
+        self.delivered(&letters).await;
+        Ok(())
     }
 
     async fn failed(&mut self, heard: &str, failure: ModelFailure) -> Result<(), StoreError> {

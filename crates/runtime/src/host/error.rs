@@ -57,6 +57,16 @@ pub enum OrderError {
     /// The earlier run still goes on.
     #[error("{0} still runs")]
     StillRuns(RunId),
+    /// The earlier run has no such turn, or it is not over.
+    #[error("{run} has no turn {turn} that is over")]
+    NoSuchTurn {
+        /// The run.
+        run: RunId,
+        /// The turn.
+        turn: u32,
+        /// How many turns are over.
+        turns: u32,
+    },
     /// The earlier run's transcript makes no run.
     #[error("the transcript cannot be continued")]
     Transcript(#[from] FoldError),
@@ -99,7 +109,14 @@ impl OrderError {
             Self::OutsideWorkspace { .. } => Some(
                 "trust the agent, or add the folder to workspace_roots in your settings".to_owned(),
             ),
-            Self::StillRuns(_) => Some("wait for it, or stop it first".to_owned()),
+            Self::StillRuns(id) => Some(format!(
+                "wait for it (attache output {id} --wait), stop it (attache stop {id}) or send it the message (attache send {id} TEXT)"
+            )),
+            Self::NoSuchTurn { turns: 0, .. } => Some("none of its turns is over yet".to_owned()),
+            Self::NoSuchTurn { turns: 1, .. } => Some("it has one: --at 1".to_owned()),
+            Self::NoSuchTurn { turns, .. } => {
+                Some(format!("{turns} turns are over: --at 1 to --at {turns}"))
+            }
             Self::Store(error) => Some(error.hint()),
             Self::Model(error) => error.hint(),
             Self::BudgetSpent { key, .. } => Some(format!("raise subagents.{key}")),

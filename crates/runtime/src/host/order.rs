@@ -80,6 +80,8 @@ pub struct Agent {
 #[derive(Debug)]
 pub struct EarlierRun {
     pub(super) run: Box<Run>,
+    /// The last turn that is shared, where not all are.
+    pub(super) at_turn: Option<u32>,
 }
 
 /// The values of an agent's typed inputs.

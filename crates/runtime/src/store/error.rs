@@ -31,6 +31,14 @@ pub enum StoreError {
         /// The ids of the newest ones.
         newest: Vec<String>,
     },
+    /// Too many letters wait for a run.
+    #[error("{most} messages wait for {run} already")]
+    MailboxFull {
+        /// The run.
+        run: String,
+        /// How many may wait.
+        most: usize,
+    },
     /// Several ids begin like that.
     #[error("`{}` may be any of {} transcripts", id.escape_debug(), matches.len())]
     Ambiguous {
@@ -163,6 +171,7 @@ impl StoreError {
                 let more = if matches.len() > SHOWN { ", …" } else { "" };
                 format!("give more of the id: {}{more}", shown.join(", "))
             }
+            Self::MailboxFull { .. } => "wait until the agent has read some".to_owned(),
             Self::Exists { .. } => "give the new run an id of its own".to_owned(),
             Self::OwnedElsewhere { .. } | Self::BeingResumed { .. } => {
                 "wait for it, or stop it first".to_owned()
@@ -197,6 +206,7 @@ impl StoreError {
         match self {
             Self::InvalidId { .. }
             | Self::Unknown { .. }
+            | Self::MailboxFull { .. }
             | Self::Ambiguous { .. }
             | Self::OwnedElsewhere { .. }
             | Self::BeingResumed { .. } => None,

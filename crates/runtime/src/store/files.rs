@@ -13,10 +13,13 @@ mod follow;
 mod ledger;
 mod listing;
 mod lock;
+mod mail;
 mod names;
 mod page;
+mod post_office;
 mod reading;
 mod spending;
+mod watching;
 mod writer;
 
 use std::{
@@ -43,11 +46,12 @@ pub use self::{
     clean::{Cleaned, Removed},
     follow::Follower,
     spending::{RunSpending, TurnSpending},
+    watching::StoreWatch,
     writer::{FileWriter, Syncer},
 };
 use self::{
-    disk_queue::DiskQueue, ledger::Ledger, lock::FolderLock, names::Place, reading::Content,
-    spending::Spending, writer::OpenJournal,
+    disk_queue::DiskQueue, ledger::Ledger, lock::FolderLock, names::Place, post_office::PostOffice,
+    reading::Content, spending::Spending, writer::OpenJournal,
 };
 use super::{ResumeClaim, Secrets, StoreError, Summary, Transcript};
 
@@ -62,6 +66,7 @@ struct Shared {
     sessions: PathBuf,
     options: Options,
     queue: DiskQueue,
+    post_office: PostOffice,
     /// What this store is writing, so that it is read back without being searched for.
     open: Mutex<HashMap<RunId, Weak<OpenJournal>>>,
 }
@@ -98,8 +103,15 @@ pub enum Durability {
 impl FileStore {
     /// The store below a directory of sessions, which need not exist.
     pub fn new(sessions: impl Into<PathBuf>, options: Options) -> Self {
-        let (sessions, queue) = (sessions.into(), DiskQueue::default());
-        Self { shared: Arc::new(Shared { sessions, options, queue, open: Mutex::default() }) }
+        Self {
+            shared: Arc::new(Shared {
+                sessions: sessions.into(),
+                options,
+                queue: DiskQueue::default(),
+                post_office: PostOffice::default(),
+                open: Mutex::default(),
+            }),
+        }
     }
 
     /// The directory of sessions.
@@ -270,6 +282,11 @@ impl FileStore {
 
     fn ledger(&self) -> Option<Ledger> {
         self.shared.options.ledger.clone().map(Ledger::new)
+    }
+
+    /// Where the process of a run in the background writes what goes wrong outside of the run.
+    pub fn log_of(&self, run: &Assignment) -> Result<PathBuf, StoreError> {
+        Ok(self.folder_of(run)?.join(names::log_name(run.agent_id.as_str())))
     }
 
     fn artifacts_of(&self, run: &Assignment) -> Result<PathBuf, StoreError> {

@@ -6,6 +6,7 @@
 use std::{
     borrow::Cow,
     collections::BTreeMap,
+    convert::Infallible,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
@@ -25,6 +26,7 @@ use attache_kernel::{
         event::Event,
         file_change::FileChange,
         fork::Fork,
+        letter::Letter,
         outcome::{Changes, RunResult, Surroundings},
         tool_spec::ToolSpec,
         transcript::Header,
@@ -44,7 +46,7 @@ use crate::{
     host::Host,
     model::Model,
     process::{CommandSetup, Processes},
-    store::{ResumeClaim, Secrets, Store, StoreError},
+    store::{MailKind, Mailbox, ResumeClaim, Secrets, Store, StoreError},
     tasks::{
         Delegate, Links, LiveRun, Permissions, RunHandle, Slots, TreeBudget, TreeLimits,
         call_rules::CallRules, letterbox,
@@ -140,6 +142,9 @@ pub enum Past {
     Fork(Fork),
     /// What an earlier run of the same agent had said and seen.
     Earlier(Box<Run>),
+    /// What an earlier run had said and seen up to some turn. That run is left alone: it may go on, and
+    /// any number may branch off.
+    Branch(Box<Run>),
 }
 
 /// The budget of a tree at its beginning.
@@ -276,6 +281,9 @@ impl Runs {
             reach.claim = Some(shared.store.claim_resume(earlier.assignment(), by).await?);
             reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
         }
+        if let Past::Branch(earlier) = &start.past {
+            reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
+        }
         shared.equip(&mut start.assignment, &start.rights);
         start.assignment.sandbox = shared.sandbox_of(&start.assignment).await;
         start.permissions.confine(&shared.commands).await;
@@ -290,7 +298,7 @@ impl Runs {
             Past::Fork(fork) => {
                 Run::new(RunRequest { assignment, fork: Some(fork.clone()), guard })?
             }
-            Past::Earlier(earlier) => earlier.resume(assignment, guard)?,
+            Past::Earlier(earlier) | Past::Branch(earlier) => earlier.resume(assignment, guard)?,
         };
         shared.begin(run, opening, start, reach).await
     }
@@ -393,7 +401,11 @@ impl Shared {
             Arc::new(TreeBudget::new(limits, tokens, cost_usd))
         };
         let budget = parent.map_or_else(own_budget, |parent| Arc::clone(&parent.budget));
-        let (inbox, letters) = letterbox();
+        if let (Past::Earlier(earlier), Some(_)) = (&start.past, &claim) {
+            self.store.inherit_mail(earlier.assignment(), run.assignment()).await?;
+        }
+        let mailbox = self.store.mailbox(run.assignment())?;
+        let (inbox, letters) = letterbox(Some(Arc::clone(&mailbox)));
         let live = Arc::new(LiveRun {
             run: Arc::new(run.assignment().clone()),
             events: EventLog::journalled(Arc::clone(&self.store), header),
@@ -444,7 +456,11 @@ impl Shared {
             let _claim = claim;
             let span = span(&driven.run);
             let carried_out = carry_out(execution, &driven, transcript).instrument(span.clone());
-            let result = masked(&secrets, carried_out.await);
+            let result = tokio::select! {
+                biased;
+                result = carried_out => masked(&secrets, result),
+                never = collect_mail(&*mailbox, &driven) => match never {},
+            };
             tell(&span, &result);
             drop(span);
             let parent = driven.parent.as_ref().and_then(Weak::upgrade);
@@ -461,6 +477,21 @@ impl Shared {
         runs.insert(id, Owned { handle: handle.clone(), _task: AbortOnDropHandle::new(task) });
         drop(runs);
         Ok((handle, events))
+    }
+}
+
+/// Brings what other processes leave for a run to its inbox, and stops it when one says so.
+async fn collect_mail(mailbox: &dyn Mailbox, live: &LiveRun) -> Infallible {
+    loop {
+        for mail in mailbox.next().await {
+            match mail.kind {
+                MailKind::Message { text } => live.inbox.put(Letter { id: Some(mail.id), text }),
+                MailKind::Stop => {
+                    mailbox.remove(&[mail.id]).await.unwrap_or_default();
+                    live.cancel.cancel();
+                }
+            }
+        }
     }
 }
 

@@ -196,7 +196,7 @@ async fn a_message_is_read_with_the_next_turn_once() {
     let mut said = Vec::new();
     while let Some(event) = events.next().await {
         match &event.event {
-            Event::Announced { message } => said.push(format!("{message:?}")),
+            Event::Announced { message, .. } => said.push(format!("{message:?}")),
             Event::TurnStarted { turn, .. } => said.push(turn.to_string()),
             _ => {}
         }

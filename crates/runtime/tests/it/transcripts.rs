@@ -378,7 +378,7 @@ fn no_secret_is_written_in_any_spelling() {
         let call = ToolCall::new(ToolCallId::new("call_1"), "read_file", written);
         let content = vec![AssistantPart::text(odd), AssistantPart::ToolCall { call }];
         let message = Arc::new(Message::Assistant { content });
-        let event = Event::Announced { message };
+        let event = Event::Announced { message, letter: None };
         journal.write(&Entry::new(seq, "t", Duration::ZERO, event)).unwrap();
     }
     journal.write(&answer(7, &format!("tiny {plain}{plain} end"))).unwrap();
@@ -388,7 +388,7 @@ fn no_secret_is_written_in_any_spelling() {
     assert!(text.contains("tiny ****** end"));
     let transcript = fixture.store.read("agent-1").unwrap();
     assert_eq!((transcript.header.run.task.as_str(), transcript.torn), ("use *** and ***", false));
-    let Event::Announced { message } = &transcript.entries[0].event else { unreachable!() };
+    let Event::Announced { message, .. } = &transcript.entries[0].event else { unreachable!() };
     let call = message.calls().next().unwrap();
     assert_eq!(call.arguments().unwrap(), &serde_json::json!({"key": "***", "***": "***"}));
     assert_eq!(transcript.entries[2].seq, 7);

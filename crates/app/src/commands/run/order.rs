@@ -70,7 +70,11 @@ async fn resumed(
     runtime: &Runtime,
     id: &str,
 ) -> Result<(Subject, String), Failure> {
-    let earlier = runtime.earlier(id).await.map_err(|error| order_failure(&error))?;
+    let earlier = match args.at {
+        Some(turn) => runtime.earlier_at(id, turn).await,
+        None => runtime.earlier(id).await,
+    };
+    let earlier = earlier.map_err(|error| order_failure(&error))?;
     // Without an agent's name on the command line, its place holds the first word of the task.
     let mut words: Vec<String> = args.agent.iter().chain(&args.task).cloned().collect();
     if args.agent_stands_first && !words.is_empty() {

@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use super::{
     ModelFailure, Run,
+    complete_task::COMPLETE_TASK,
     decide::returned,
     judge::{Circumstances, ignored, tidied},
-    milliseconds,
+    milliseconds, prose,
     retry::{self, Stage},
     state::Phase,
 };
@@ -19,8 +20,10 @@ use crate::{
     id::ToolCallId,
     model::usage::Usage,
     run::{
-        event::{Event, StopReason},
+        assignment::Finish,
+        event::{Disposition, Event, StopReason},
         file_change::FileChange,
+        letter::Letter,
         message::{Artifact, AssistantPart, Image, Message, ToolCall, ToolResult},
     },
 };
@@ -69,24 +72,72 @@ impl Run {
 
     /// The model answered.
     pub fn model_replied(&mut self, reply: Reply, now: Duration) -> Vec<Event> {
+        self.model_replied_amid(reply, &[], now)
+    }
+
+    /// The model answered, and these letters came while it did. It reads them with its next turn, so an
+    /// answer it hands in is not accepted yet.
+    pub fn model_replied_amid(
+        &mut self,
+        reply: Reply,
+        letters: &[Letter],
+        now: Duration,
+    ) -> Vec<Event> {
         if !self.is_calling_model() {
             return Vec::new();
         }
         let content = tidied(reply.content, &self.state.call_ids);
-        let calls: Vec<&ToolCall> = content.iter().filter_map(AssistantPart::call).collect();
-        let circumstances = Circumstances { stop: reply.stop, grace: self.state.grace.is_some() };
-        let dispositions = match self.state.phase {
-            Phase::Summary => ignored(&calls),
-            _ => self.judge.dispositions(&calls, circumstances),
-        };
-        let event = Event::Replied {
+        let mut dispositions = self.dispositions(&content, reply.stop);
+        if !letters.is_empty() {
+            for disposition in &mut dispositions {
+                if *disposition == Disposition::Complete {
+                    *disposition = Disposition::Answer { text: prose::LETTERS_WAIT.to_owned() };
+                }
+            }
+        }
+        let replied = Event::Replied {
             message: Arc::new(Message::Assistant { content }),
             dispositions,
             stop: reply.stop,
             usage: reply.usage,
             cost_usd: reply.cost_usd.filter(|usd| usd.is_finite() && *usd >= 0.0),
         };
-        self.happened(event, now)
+        let mut events = vec![replied];
+        events.extend(letters.iter().map(announced));
+        for event in &events {
+            self.state.apply(event, milliseconds(now));
+        }
+        events.extend(self.settle(now));
+        events
+    }
+
+    /// Whether the run is over with that answer, unless a letter comes before it is fed in. A last
+    /// chance is not spent on letters: what comes during it waits until the run is resumed.
+    pub fn would_end_with(&self, reply: &Reply) -> bool {
+        if self.state.phase != Phase::Model || self.state.grace.is_some() {
+            return false;
+        }
+        match self.assignment.finish {
+            Finish::CompleteTask => {
+                let hands_in = |part: &AssistantPart| {
+                    part.call().is_some_and(|call| call.name.trim() == COMPLETE_TASK)
+                };
+                reply.content.iter().any(hands_in)
+                    && self
+                        .dispositions(&reply.content, reply.stop)
+                        .contains(&Disposition::Complete)
+            }
+            Finish::TextAnswer => reply.content.iter().all(|part| part.call().is_none()),
+        }
+    }
+
+    fn dispositions(&self, content: &[AssistantPart], stop: StopReason) -> Vec<Disposition> {
+        let calls: Vec<&ToolCall> = content.iter().filter_map(AssistantPart::call).collect();
+        let circumstances = Circumstances { stop, grace: self.state.grace.is_some() };
+        match self.state.phase {
+            Phase::Summary => ignored(&calls),
+            _ => self.judge.dispositions(&calls, circumstances),
+        }
     }
 
     fn is_calling_model(&self) -> bool {
@@ -243,12 +294,11 @@ impl Run {
 
     /// The model is to know of something that happened outside, such as the end of a task it had
     /// started. It reads it at its next turn; call it between two model calls.
-    pub fn announce(&mut self, text: &str, now: Duration) -> Vec<Event> {
+    pub fn announce(&mut self, letter: impl Into<Letter>, now: Duration) -> Vec<Event> {
         if self.has_ended() || self.state.phase == Phase::New {
             return Vec::new();
         }
-        let message = Arc::new(Message::user(text));
-        self.happened(Event::Announced { message }, now)
+        self.happened(announced(&letter.into()), now)
     }
 
     /// Somebody cancelled the run. Calls that are under way are answered for.
@@ -282,4 +332,9 @@ impl Run {
         }
         events
     }
+}
+
+fn announced(letter: &Letter) -> Event {
+    let message = Arc::new(Message::user(&letter.text));
+    Event::Announced { message, letter: letter.id.clone() }
 }

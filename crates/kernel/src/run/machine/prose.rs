@@ -31,6 +31,9 @@ pub(crate) const GO_ON: &str = "Go on.";
 pub(crate) const WAS_CUT_OFF: &str = "(Your last answer was cut off.)";
 /// What is answered to the call that ended the run.
 pub(crate) const ACCEPTED: &str = "Accepted.";
+/// What an answer gets that was handed in while a message was on its way.
+pub(crate) const LETTERS_WAIT: &str =
+    "Not accepted yet: a message for you came in. Read it, then call complete_task again.";
 /// What stands between a parent's conversation and the task.
 pub(crate) const FORK_BOUNDARY: &str = prose!("fork_boundary");
 /// What a fork is told about handing in its answer, where it shares its parent's tools.

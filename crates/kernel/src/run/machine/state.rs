@@ -262,7 +262,7 @@ impl State {
                 self.reminded = true;
                 self.say(message.clone());
             }
-            Event::Announced { message } => self.announce(message),
+            Event::Announced { message, .. } => self.announce(message),
             Event::TimeUp { answer_lost } => {
                 self.lose_answer(*answer_lost);
                 self.halt(Stop::TimeUp);
@@ -483,13 +483,18 @@ impl State {
         self.phase = Phase::TurnOver;
     }
 
-    /// Messages must not come between calls and their results.
+    /// Messages must not come between calls and their results. A text that a message follows is not
+    /// the last word: the agent has something new to read.
     fn announce(&mut self, message: &Arc<Message>) {
         if self.phase == Phase::Tools {
             self.announcements.push(message.clone());
-        } else {
-            self.say(message.clone());
+            return;
         }
+        if self.phase == Phase::TurnOver && self.grace.is_none() {
+            self.last_reply = LastReply::None;
+            self.silent_turns = 0;
+        }
+        self.say(message.clone());
     }
 
     /// An answer that was begun and lost was paid for; how much is not known.

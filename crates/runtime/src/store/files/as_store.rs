@@ -1,6 +1,6 @@
 //! The store of files as runs use it: what may wait for a lock or the disk waits on another thread.
 
-use std::{path::PathBuf, pin::Pin};
+use std::{path::PathBuf, pin::Pin, sync::Arc};
 
 use attache_kernel::{
     id::{RunId, SessionId},
@@ -12,12 +12,12 @@ use attache_kernel::{
 
 use super::FileStore;
 use crate::store::{
-    JournalWriter, ResumeClaim, Secrets, SessionSpending, Store, StoreError, StoreFuture, Summary,
-    Transcript,
+    JournalWriter, MailKind, Mailbox, Posted, ResumeClaim, Secrets, SessionSpending, Store,
+    StoreError, StoreFuture, Summary, Transcript,
 };
 
 impl FileStore {
-    fn off_thread<T: Send + 'static>(
+    pub(super) fn off_thread<T: Send + 'static>(
         &self,
         access: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
     ) -> StoreFuture<'static, T> {
@@ -67,6 +67,24 @@ impl Store for FileStore {
     ) -> StoreFuture<'a, ResumeClaim> {
         let (earlier, by) = (earlier.clone(), by.clone());
         self.off_thread(move |store| store.claim_resume(&earlier, &by))
+    }
+
+    fn post<'a>(&'a self, id: &'a str, kind: MailKind) -> StoreFuture<'a, Posted> {
+        let id = id.to_owned();
+        self.off_thread(move |store| store.post(&id, &kind))
+    }
+
+    fn mailbox(&self, run: &Assignment) -> Result<Arc<dyn Mailbox>, StoreError> {
+        Ok(Arc::new(self.mailbox_of(run)?))
+    }
+
+    fn inherit_mail<'a>(
+        &'a self,
+        earlier: &'a Assignment,
+        by: &'a Assignment,
+    ) -> StoreFuture<'a, ()> {
+        let (earlier, by) = (earlier.clone(), by.clone());
+        self.off_thread(move |store| store.inherit_mail(&earlier, &by))
     }
 
     fn spent_in<'a>(&'a self, session: &'a SessionId) -> StoreFuture<'a, SessionSpending> {

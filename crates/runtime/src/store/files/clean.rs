@@ -13,7 +13,8 @@ use super::{
     claim,
     ledger::Ledger,
     lock::{self, FolderLock},
-    names::Place,
+    mail,
+    names::{self, Place},
     open_to_read,
     spending::spending_of,
 };
@@ -28,6 +29,8 @@ pub struct Cleaned {
     pub kept: usize,
     /// How many stayed for the only reason that they run.
     pub running: usize,
+    /// How many stayed because they have messages to read when they are resumed.
+    pub unread: usize,
     /// How many bytes went, artifacts included.
     pub bytes: u64,
     /// What could not be removed, and why.
@@ -62,6 +65,8 @@ pub(super) struct Age {
 enum Fate {
     TooYoung,
     Running,
+    /// It was sent messages that it has not read.
+    HasMail,
     /// Somebody else removed it.
     Gone,
     /// It can go; nobody takes it up while this is held.
@@ -135,6 +140,10 @@ impl Cleaned {
                 self.running += 1;
                 Ok(None)
             }
+            Fate::HasMail => {
+                self.unread += 1;
+                Ok(None)
+            }
             Fate::Gone => {
                 self.gone += 1;
                 Ok(None)
@@ -173,6 +182,9 @@ fn judge(place: &Place, age: Age) -> io::Result<Fate> {
     if age.now.duration_since(metadata.modified()?).unwrap_or_default() < age.older_than {
         return Ok(Fate::TooYoung);
     }
+    if mail::waiting(&place.folder, &place.id) > 0 {
+        return Ok(Fate::HasMail);
+    }
     // A resumed run still reads the artifacts of the earlier one.
     if !lock::acquire(&file, &guard)? || claim::is_held(&place.folder, &guard, &place.id) {
         return Ok(Fate::Running);
@@ -191,6 +203,11 @@ fn remove(place: &Place) -> io::Result<()> {
         Ok(()) | Err(_) => {}
     }
     claim::remove(&place.folder, &place.id)?;
+    mail::remove_letters(&place.folder, &place.id);
+    match fs::remove_file(place.log()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
     fs::remove_file(&place.path)
 }
 
@@ -212,6 +229,9 @@ pub(super) fn remove_empty_folders(sessions: &Path, folders: &[PathBuf]) {
         let guard = FolderLock::take(folder);
         if let Ok(guard) = &guard {
             claim::remove_stale(folder, guard);
+            if names::transcripts(folder).is_empty() {
+                mail::remove_folder(folder);
+            }
         }
         // A folder with something in it stays, and so does one that cannot be removed.
         fs::remove_dir(folder).unwrap_or_default();

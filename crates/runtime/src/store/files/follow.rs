@@ -9,7 +9,7 @@ use std::{
     os::unix::fs::FileExt as _,
     path::Path,
     sync::mpsc::{Receiver, Sender, channel},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use notify::{
@@ -17,7 +17,7 @@ use notify::{
     event::{AccessKind, AccessMode},
 };
 
-use super::{lock, names::Place, reading::split_line};
+use super::{listing, lock, names::Place, reading::split_line};
 use crate::store::StoreError;
 
 /// How often the lock is looked at although nothing was told.
@@ -37,11 +37,11 @@ pub struct Follower {
 
 /// What the system tells of a file.
 #[derive(Debug)]
-struct Watch {
+pub(super) struct Watch {
     changes: Receiver<Change>,
     /// Keeps the channel open where the system tells nothing.
     _sender: Sender<Change>,
-    _watcher: Option<RecommendedWatcher>,
+    watcher: Option<RecommendedWatcher>,
     /// How long to wait for a change before the lock is looked at.
     patience: Duration,
 }
@@ -87,7 +87,24 @@ impl Follower {
                 return Ok((!last.is_empty()).then_some(last));
             }
             if let Some(watch) = &mut self.watch {
-                watch.wait();
+                watch.wait(Duration::MAX);
+            }
+        }
+    }
+
+    /// Blocks until the run has ended or nobody drives it any more; false if the moment comes first.
+    pub fn wait_for_end(&mut self, until: Option<Instant>) -> bool {
+        loop {
+            let watch = self.watch.get_or_insert_with(|| Watch::new(&self.place.path));
+            if listing::end_of(&self.file).is_some()
+                || !lock::is_held(&self.file, &self.place.folder)
+            {
+                return true;
+            }
+            match until.map(|until| until.checked_duration_since(Instant::now())) {
+                Some(None) => return false,
+                Some(Some(left)) => watch.wait(left),
+                None => watch.wait(Duration::MAX),
             }
         }
     }
@@ -120,7 +137,7 @@ impl Follower {
 }
 
 impl Watch {
-    fn new(path: &Path) -> Self {
+    pub(super) fn new(path: &Path) -> Self {
         let (sender, changes) = channel();
         let told = sender.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
@@ -138,12 +155,27 @@ impl Watch {
             Ok(watcher)
         });
         // Without a watch, and of a file that is gone already, only the slow look remains.
-        Self { changes, _sender: sender, _watcher: watcher.ok(), patience: SELDOM }
+        Self { changes, _sender: sender, watcher: watcher.ok(), patience: SELDOM }
     }
 
-    /// Waits for a change, and for what came with it.
-    fn wait(&mut self) {
-        let Ok(first) = self.changes.recv_timeout(self.patience) else {
+    /// Watches a folder as well.
+    pub(super) fn add(&mut self, folder: &Path) {
+        if let Some(watcher) = &mut self.watcher {
+            // Without a watch only the slow look remains.
+            watcher.watch(folder, RecursiveMode::NonRecursive).unwrap_or_default();
+        }
+    }
+
+    /// Watches a folder no longer.
+    pub(super) fn remove(&mut self, folder: &Path) {
+        if let Some(watcher) = &mut self.watcher {
+            watcher.unwatch(folder).unwrap_or_default();
+        }
+    }
+
+    /// Waits for a change, and for what came with it, but not for longer.
+    pub(super) fn wait(&mut self, longest: Duration) {
+        let Ok(first) = self.changes.recv_timeout(self.patience.min(longest)) else {
             self.patience = (self.patience * 2).min(SELDOM);
             return;
         };

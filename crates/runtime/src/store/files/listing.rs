@@ -5,7 +5,8 @@ use std::{fs::File, io, os::unix::fs::FileExt as _};
 use attache_kernel::{
     id::{AgentName, RunId, SessionId},
     run::{
-        event::Event,
+        assignment::TemplateFacts,
+        event::{Event, Progress},
         outcome::{ModelUsed, Status},
         transcript::FORMAT,
     },
@@ -13,11 +14,13 @@ use attache_kernel::{
 use memchr::{memchr, memrchr};
 use serde::Deserialize;
 
-use super::{lock, names::Place, open_to_read};
+use super::{lock, mail, names::Place, open_to_read};
 use crate::store::{RunState, Summary};
 
 /// How much is read at once; most headers and last lines are shorter.
 const PIECE: usize = 8 * 1024;
+/// How far from the end of a file the last finished turn is looked for.
+const TURN_WITHIN: u64 = 256 * 1024;
 /// What a list shows of a task that nobody described.
 const DESCRIBED_BY: usize = 80;
 
@@ -40,6 +43,7 @@ struct HeadRun {
     #[serde(default)]
     description: Option<String>,
     model: ModelUsed,
+    environment: TemplateFacts,
 }
 
 #[derive(Deserialize)]
@@ -126,6 +130,7 @@ pub(super) fn summarise(place: &Place) -> Option<Summary> {
     let is_queued = tail.as_ref().is_some_and(|tail| tail.event.kind == "queued");
     let state = state_of(status, OpenLife { is_held, is_queued });
     let HeadRun { description, task, .. } = head.run;
+    let done = last_turn(&file).unwrap_or_default();
     Some(Summary {
         agent_id: head.run.agent_id,
         agent_type: head.run.definition.agent_type,
@@ -138,8 +143,53 @@ pub(super) fn summarise(place: &Place) -> Option<Summary> {
         ended_at: tail.filter(|_| status.is_some()).map(|tail| tail.ts),
         state,
         status,
+        turns: done.turns,
+        total_tokens: done.total_tokens,
+        cwd: head.run.environment.cwd,
+        unread_messages: mail::waiting(&place.folder, &place.id),
         path: place.path.clone(),
     })
+}
+
+/// How far a run has come.
+#[derive(Default)]
+struct Done {
+    turns: u32,
+    total_tokens: u64,
+}
+
+/// What a list needs of the end of a turn.
+#[derive(Deserialize)]
+struct TurnLine {
+    event: TurnEvent,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum TurnEvent {
+    TurnCompleted { progress: Progress, total_tokens: u64 },
+}
+
+/// The last turn that is over, found from the end; none if it is not in the last lines.
+fn last_turn(file: &File) -> io::Result<Done> {
+    const MARK: &[u8] = b"\"type\":\"turn_completed\"";
+    let length = file.metadata()?.len();
+    let from = length.saturating_sub(TURN_WITHIN);
+    let mut bytes = vec![0; usize::try_from(length - from).unwrap_or_default()];
+    file.read_exact_at(&mut bytes, from)?;
+    let Some(at) = memchr::memmem::rfind(&bytes, MARK) else { return Ok(Done::default()) };
+    let (before, after) = bytes.split_at(at);
+    let start = memrchr(b'\n', before).map_or(0, |end| end + 1);
+    let end = memchr(b'\n', after).map_or(bytes.len(), |end| at + end);
+    let line = serde_json::from_slice(bytes.get(start..end).unwrap_or_default());
+    let TurnLine { event: TurnEvent::TurnCompleted { progress, total_tokens } } =
+        line.map_err(io::Error::other)?;
+    Ok(Done { turns: progress.turns_completed, total_tokens })
+}
+
+/// How a run ended, if its last line says so.
+pub(super) fn end_of(file: &File) -> Option<Status> {
+    tail_of(file).as_ref().and_then(Tail::status)
 }
 
 fn tail_of(file: &File) -> Option<Tail> {

@@ -27,6 +27,10 @@ impl Place {
         self.folder.join(artifacts_name(&self.id))
     }
 
+    pub(super) fn log(&self) -> PathBuf {
+        self.folder.join(log_name(&self.id))
+    }
+
     pub(super) fn session(&self) -> String {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -38,6 +42,11 @@ pub(super) fn file_name(id: &str) -> String {
 
 pub(super) fn artifacts_name(id: &str) -> String {
     format!("{id}.artifacts")
+}
+
+/// What the process of a run in the background writes to standard error.
+pub(super) fn log_name(id: &str) -> String {
+    format!("{id}.log")
 }
 
 pub(super) fn claim_name(id: &str) -> String {

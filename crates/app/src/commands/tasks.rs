@@ -1,0 +1,236 @@
+//! `attache tasks`: every run there is, in any process, and what has become of it.
+
+use std::collections::BTreeMap;
+
+use attache_runtime::{
+    clock,
+    store::{FileStore, RunState, Summary},
+};
+use clap::Args;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::{
+    failure::{Exit, Failure},
+    print::{
+        self, Reader, Stream,
+        number::grouped,
+        palette::Tone,
+        table::{self, Field, Overflow},
+    },
+    setup::{OutputFormat, Setup},
+    transcripts,
+};
+
+/// How many ended runs are shown without --all.
+const MOST_ENDED: usize = 20;
+/// How old they may be.
+const MOST_AGE: SignedDuration = SignedDuration::from_hours(24);
+/// The letters of an id that are shown at least.
+const SHORT_ID: usize = 14;
+
+/// List the runs: what goes on, in any process, and what has ended.
+///
+/// Shows every run under way, and up to 20 that began within 24 hours.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache tasks                  what goes on, and what ended today
+  attache tasks --watch          the same, and again whenever something changes
+  attache tasks --all --json | jq '.[] | select(.status == \"interrupted\").agent_id'
+
+Status: queued, running, completed, failed, interrupted (stopped, or its process is gone).")]
+pub(crate) struct TasksArgs {
+    /// Show all runs.
+    #[arg(short, long)]
+    all: bool,
+    /// Go on, and show what changes.
+    #[arg(short, long)]
+    watch: bool,
+}
+
+pub(crate) fn run(args: &TasksArgs, setup: &Setup) -> Result<Exit, Failure> {
+    let store = transcripts::store(setup);
+    if args.watch {
+        return watch(args, &store, setup);
+    }
+    let (shown, left_out) = chosen(list(&store)?, args.all);
+    if setup.format == OutputFormat::Json {
+        print::json(&shown.iter().map(object).collect::<Vec<_>>())?;
+        return Ok(Exit::Success);
+    }
+    print::out(&page(&shown))?;
+    if left_out > 0 && !setup.quiet {
+        print::aside(&format!("{left_out} more ended earlier: --all shows them"));
+    }
+    Ok(Exit::Success)
+}
+
+fn list(store: &FileStore) -> Result<Vec<Summary>, Failure> {
+    store.list().map_err(|error| transcripts::failure(&error))
+}
+
+fn is_open(run: &Summary) -> bool {
+    matches!(run.state, RunState::Queued | RunState::Running)
+}
+
+/// The runs to be shown, and how many are left out.
+fn chosen(runs: Vec<Summary>, all: bool) -> (Vec<Summary>, usize) {
+    let total = runs.len();
+    let now = clock::now();
+    let mut ended = 0;
+    let shown: Vec<_> = runs
+        .into_iter()
+        .filter(|run| {
+            if all || is_open(run) {
+                return true;
+            }
+            ended += 1;
+            ended <= MOST_ENDED && age(run, now).is_some_and(|age| age <= MOST_AGE)
+        })
+        .collect();
+    let left_out = total - shown.len();
+    (shown, left_out)
+}
+
+fn age(run: &Summary, now: Timestamp) -> Option<SignedDuration> {
+    Some(now.duration_since(run.started_at.parse().ok()?))
+}
+
+/// A run as JSON.
+pub(super) fn object(run: &Summary) -> Value {
+    json!({
+        "agent_id": run.agent_id,
+        "agent_type": run.agent_type,
+        "status": run.state,
+        "description": run.description,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "ended_as": run.status,
+        "turns": run.turns,
+        "total_tokens": run.total_tokens,
+        "model": run.model,
+        "parent_id": run.parent_id,
+        "resumed_from": run.resumed_from,
+        "session_id": run.session_id,
+        "cwd": run.cwd,
+        "unread_messages": run.unread_messages,
+        "transcript": run.path,
+    })
+}
+
+fn tone(state: RunState) -> Tone {
+    match state {
+        RunState::Queued => Tone::Faint,
+        RunState::Running | RunState::Completed => Tone::Good,
+        RunState::Failed => Tone::Bad,
+        RunState::Interrupted => Tone::Warning,
+    }
+}
+
+/// The beginnings of ids, as long as it takes to tell them apart.
+fn short_ids(runs: &[Summary]) -> Vec<String> {
+    let mut length = SHORT_ID;
+    loop {
+        let short: Vec<String> =
+            runs.iter().map(|run| run.agent_id.as_str().chars().take(length).collect()).collect();
+        let mut apart = short.clone();
+        apart.sort();
+        apart.dedup();
+        let is_whole = runs.iter().all(|run| run.agent_id.as_str().len() <= length);
+        if apart.len() == runs.len() || is_whole {
+            return short;
+        }
+        length += 4;
+    }
+}
+
+fn page(runs: &[Summary]) -> String {
+    if runs.is_empty() {
+        return "no runs\n".to_owned();
+    }
+    let now = clock::now();
+    let ids = short_ids(runs);
+    let rows: Vec<_> = runs.iter().zip(&ids).map(|(run, id)| row(run, id, now)).collect();
+    let headings = ["ID", "AGENT", "STATUS", "AGE", "TURNS", "TOKENS", "TASK"];
+    // On a narrow terminal ids and states stay whole, and tasks wrap.
+    let order = [(5, 0), (4, 0), (6, 24), (1, 10), (3, 0), (1, 0), (6, 11)];
+    let table = table::render(&headings, &rows, Overflow::Cut { order: &order });
+    format!("{table}\n")
+}
+
+fn row(run: &Summary, id: &str, now: Timestamp) -> Vec<Field> {
+    let mut task = match run.state {
+        RunState::Interrupted => format!("attache run --resume {id}: {}", run.description),
+        _ => run.description.clone(),
+    };
+    if run.unread_messages > 0 {
+        task = format!("({} unread) {task}", run.unread_messages);
+    }
+    vec![
+        Field::new(id),
+        Field::new(run.agent_type.as_str()),
+        Field::new(run.state.as_str()).toned(tone(run.state)),
+        Field::new(age(run, now).map(shown_age).unwrap_or_default()).right(),
+        Field::new(run.turns.to_string()).right(),
+        Field::new(grouped(run.total_tokens)).right(),
+        Field::new(task),
+    ]
+}
+
+fn shown_age(age: SignedDuration) -> String {
+    let seconds = age.as_secs().max(0);
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// On a terminal the whole table, again and again; elsewhere a line for each run that changed.
+fn watch(args: &TasksArgs, store: &FileStore, setup: &Setup) -> Result<Exit, Failure> {
+    let mut changes = store.watch();
+    let mut before: BTreeMap<String, Value> = BTreeMap::new();
+    loop {
+        let (shown, _) = chosen(list(store)?, args.all);
+        let as_table = Stream::Out.is_terminal() && setup.format == OutputFormat::Text;
+        let objects: Vec<Value> = shown.iter().map(object).collect();
+        let changed: Vec<_> = shown
+            .iter()
+            .zip(&objects)
+            .filter(|(run, object)| before.get(run.agent_id.as_str()) != Some(object))
+            .collect();
+        let text = match (as_table, setup.format) {
+            (true, _) if changed.is_empty() && !before.is_empty() => String::new(),
+            (true, _) => page(&shown),
+            (false, OutputFormat::Json) => {
+                changed.iter().map(|(_, object)| format!("{object}\n")).collect()
+            }
+            (false, OutputFormat::Text) => changed.iter().map(|(run, _)| line(run)).collect(),
+        };
+        if as_table && !text.is_empty() {
+            print::clear_screen()?;
+        }
+        if print::piece(&text)? == Reader::Gone {
+            return Ok(Exit::Success);
+        }
+        before = shown
+            .iter()
+            .zip(objects)
+            .map(|(run, object)| (run.agent_id.as_str().to_owned(), object))
+            .collect();
+        changes.wait(shown.iter().filter(|run| is_open(run)).map(|run| run.path.as_path()));
+    }
+}
+
+fn line(run: &Summary) -> String {
+    format!(
+        "{} {} {} turns={} tokens={} {}\n",
+        run.agent_id,
+        run.state.as_str(),
+        run.agent_type,
+        run.turns,
+        run.total_tokens,
+        run.description
+    )
+}

@@ -1,0 +1,105 @@
+//! A run as its journal tells of it: the result that was handed out when it ended, or what there is so far.
+//!
+//! Invariant: the result of a run that has ended is the one its caller got, field by field, whoever asks and
+//! whenever.
+
+use std::collections::BTreeSet;
+
+use attache_kernel::run::{
+    event::Event,
+    outcome::{Changes, Descendants, Outcome, RunResult, Status, Surroundings},
+    transcript::{FoldError, fold},
+};
+
+use crate::store::{RunState, Store, StoreError, Transcript};
+
+/// A run as its journal tells of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordedRun {
+    /// What has become of it.
+    pub state: RunState,
+    /// Its result; of a run without an end what it has so far, as `aborted` and partial.
+    pub result: RunResult,
+    /// Whether the journal holds its end.
+    pub has_ended: bool,
+}
+
+/// Why a run cannot be told of.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordedError {
+    /// Its journal cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Its journal makes no run.
+    #[error("the transcript is damaged")]
+    Fold(#[from] FoldError),
+}
+
+impl RecordedRun {
+    /// Reads a run by its id, or by the beginning of one.
+    pub async fn read(id: &str, store: &dyn Store) -> Result<Self, RecordedError> {
+        let transcript = store.read(id).await?;
+        let descendants = descendants(&transcript, store).await;
+        let state = transcript.state;
+        let location = transcript.path.display().to_string();
+        let artifacts = store.artifacts_dir(&transcript.header.run)?;
+        let run = fold(transcript.into_lines())?;
+        let ended = run.outcome();
+        let has_ended = ended.is_some();
+        let outcome = ended.unwrap_or_else(|| {
+            let mut outcome = run.broken_off(unfinished(state).to_owned());
+            outcome.ending.status = Status::Aborted;
+            outcome.ending.partial = true;
+            outcome
+        });
+        let changes = changes(&outcome, &artifacts.join("changes.patch"));
+        let surroundings = Surroundings { transcript: Some(location), descendants, changes };
+        let result = outcome.into_result(&run.assignment().result_of(), surroundings);
+        Ok(Self { state, result, has_ended })
+    }
+}
+
+fn unfinished(state: RunState) -> &'static str {
+    match state {
+        RunState::Queued | RunState::Running => "the run still goes on",
+        RunState::Completed | RunState::Failed | RunState::Interrupted => {
+            "the run was interrupted: its process is gone"
+        }
+    }
+}
+
+fn changes(outcome: &Outcome, patch: &std::path::Path) -> Option<Changes> {
+    if outcome.changes.is_empty() {
+        return None;
+    }
+    let files = outcome.changes.iter().map(|change| change.path.clone()).collect();
+    let patch = if patch.exists() { patch.display().to_string() } else { String::new() };
+    Some(Changes { files, patch, branch: None })
+}
+
+/// What the runs below a run have used. Those that cannot be read are left out.
+async fn descendants(run: &Transcript, store: &dyn Store) -> Descendants {
+    let children = |transcript: &Transcript| {
+        let started = transcript.entries.iter().filter_map(|entry| match &entry.event {
+            Event::SubAgentStart { agent_id, .. } => Some(agent_id.clone()),
+            _ => None,
+        });
+        started.collect::<Vec<_>>()
+    };
+    let mut below = Descendants::default();
+    let mut seen = BTreeSet::new();
+    let mut next = children(run);
+    while let Some(id) = next.pop() {
+        if !seen.insert(id.clone()) {
+            continue;
+        }
+        let Ok(transcript) = store.read(id.as_str()).await else { continue };
+        next.extend(children(&transcript));
+        let Ok(child) = fold(transcript.into_lines()) else { continue };
+        let used = child.outcome().unwrap_or_else(|| child.broken_off(String::new()));
+        below.agents = below.agents.saturating_add(1);
+        below.total_tokens = below.total_tokens.saturating_add(used.usage.total_tokens());
+        below.cost_usd = below.cost_usd.zip(used.cost_usd).map(|(one, other)| one + other);
+    }
+    below
+}
