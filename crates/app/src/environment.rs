@@ -22,6 +22,11 @@ pub(crate) fn arguments() -> Vec<OsString> {
     std::env::args_os().collect()
 }
 
+/// Whether the terminal understands no codes that move the cursor.
+pub(crate) fn terminal_is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
+}
+
 impl Environment {
     /// The environment of this process; variables that are not UTF-8 are left out.
     pub(crate) fn of_process() -> Self {

@@ -2,14 +2,26 @@
 //!
 //! Off unless `ATTACHE_LOG` or `--log-file` asks for it.
 
-use std::{fs::OpenOptions, io, os::unix::fs::OpenOptionsExt as _, path::Path, sync::Mutex};
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+    sync::Mutex,
+};
 
 use tracing::{Level, level_filters::LevelFilter};
 use tracing_subscriber::{
     Layer as _, filter::Targets, fmt::format::FmtSpan, layer::SubscriberExt as _,
 };
 
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    print::{
+        self,
+        palette::{Tone, paint},
+    },
+};
 
 /// Where the log goes, and how much of it is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -27,14 +39,15 @@ pub(crate) fn start(wanted: LogWanted<'_>) -> Result<(), Failure> {
         None if wanted.file.is_some() => LevelFilter::from_level(Level::DEBUG),
         None => return Ok(()),
     };
-    let writer: Box<dyn io::Write + Send> = match wanted.file {
+    let writer: Box<dyn Write + Send> = match wanted.file {
         Some(path) => {
             let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-            Box::new(file.map_err(|error| {
+            let file = file.map_err(|error| {
                 Failure::usage(format!("cannot write the log {}", path.display()))
                     .because(&error)
                     .hint("give --log-file a path in a directory that exists")
-            })?)
+            })?;
+            Box::new(LogFile { file, path: path.display().to_string(), has_failed: false })
         }
         None => Box::new(io::stderr()),
     };
@@ -46,6 +59,33 @@ pub(crate) fn start(wanted: LogWanted<'_>) -> Result<(), Failure> {
     let subscriber = tracing_subscriber::registry().with(lines);
     tracing::subscriber::set_global_default(subscriber)
         .map_err(|error| Failure::unsuccessful("cannot start the log").because(&error))
+}
+
+/// The log's file. The first line that cannot be written is told, and no further one.
+#[derive(Debug)]
+struct LogFile {
+    file: File,
+    path: String,
+    has_failed: bool,
+}
+
+impl Write for LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes);
+        if let Err(error) = &written
+            && error.kind() != io::ErrorKind::Interrupted
+            && !self.has_failed
+        {
+            self.has_failed = true;
+            let notice = paint(Tone::Warning, "notice:");
+            print::aside(&format!("{notice} cannot write the log {}: {error}", self.path));
+        }
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 fn level(written: &str) -> Result<LevelFilter, Failure> {

@@ -78,6 +78,13 @@ impl Setup {
     /// Works out the setup; notices are told once, on stderr.
     pub(crate) fn new(globals: Globals, environment: Environment) -> Result<Self, Failure> {
         let working_directory = working_directory(globals.cwd.as_deref())?;
+        for folder in &globals.agents_dir {
+            if !working_directory.join(folder).is_dir() {
+                let folder = folder.display();
+                return Err(Failure::usage(format!("--agents-dir: there is no folder {folder}"))
+                    .hint("give a folder that exists"));
+            }
+        }
         let home = environment.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         let attache_home =
             settings::attache_home(&environment, home.as_deref(), &working_directory).ok_or_else(
@@ -186,19 +193,22 @@ impl Setup {
     /// The agents there are.
     pub(crate) fn inventory(&self) -> Result<Inventory, Failure> {
         let mut discovery = self.discovery()?;
-        self.tell_session_problems(&discovery);
+        self.tell_session_problems(&discovery, Severity::Error);
         Ok(self.take_stock(&mut discovery))
     }
 
-    /// Tells what is wrong with the agents of `--agents`, which have no file that `validate` would show.
-    pub(crate) fn tell_session_problems(&self, discovery: &Discovery) {
+    /// Tells what is wrong with the agents of `--agents`, up to that severity: they have no file that
+    /// `validate` would show.
+    pub(crate) fn tell_session_problems(&self, discovery: &Discovery, worst: Severity) {
         if self.quiet {
             return;
         }
         for reading in discovery.session_agents() {
             let name = reading.definition.as_ref().map_or("", |agent| agent.agent_type.as_str());
-            let problems =
-                reading.diagnostics.iter().filter(|found| found.severity >= Severity::Warning);
+            let problems = reading
+                .diagnostics
+                .iter()
+                .filter(|found| (Severity::Warning..=worst).contains(&found.severity));
             for problem in problems {
                 let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})"));
                 print::aside(&format!(
@@ -367,14 +377,18 @@ pub(crate) fn lookup_failure(error: &LookupError) -> Failure {
             failure.hint(format!("{}; `attache validate` says what to do", harmless(reason)))
         }
         LookupError::Invalid { path, diagnostics, .. } => {
-            let path = path.clone().unwrap_or_default();
-            let text = print::source_text(&path);
+            let is_file = path.is_some();
+            let path = path.clone().unwrap_or_else(|| PathBuf::from("--agents"));
+            let text = is_file.then(|| print::source_text(&path)).flatten();
             let shown: Vec<String> = diagnostics
                 .iter()
                 .map(|diagnostic| diagnostics::render(diagnostic, &path, text.as_deref()))
                 .collect();
-            Failure::usage(format!("{error}\n{}", shown.join("\n")))
-                .hint("fix the file; `attache validate` shows everything that is wrong")
+            Failure::usage(format!("{error}\n{}", shown.join("\n"))).hint(if is_file {
+                "fix the file; `attache validate` shows everything that is wrong"
+            } else {
+                "fix what --agents says"
+            })
         }
         LookupError::Disabled { path, .. } => match path {
             Some(path) => failure.hint(format!("remove the switch from {}", path.display())),

@@ -21,7 +21,7 @@ use std::{
 
 use attache_kernel::{
     agent::{
-        definition::{Definition, Trust},
+        definition::{Definition, Scope, Trust},
         registry::{Appraisal, Inventory, LookupError, Record},
     },
     id::AgentName,
@@ -389,7 +389,12 @@ impl Host {
             Err(error) => return Err(error.into()),
         };
         let is_same = record.definition.as_deref().is_some_and(|now| {
-            Definition { run_config: before.run_config, ..now.clone() } == *before
+            // A transcript says `user` of an agent that the command line gave.
+            let source = match now.source {
+                Scope::Session => before.source,
+                Scope::Builtin | Scope::User | Scope::Project => now.source,
+            };
+            Definition { run_config: before.run_config, source, ..now.clone() } == *before
         });
         Ok(Some((record, if is_same { Changed::No } else { Changed::Yes })))
     }

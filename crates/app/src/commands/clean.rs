@@ -29,7 +29,7 @@ const DEFAULT_DAYS: u32 = 30;
   attache clean --older-than 7d --dry-run")]
 pub(crate) struct CleanArgs {
     /// How long nothing was written: 30d, 12h, 90m, 2w.
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    #[arg(long, value_name = "AGE", value_parser = crate::duration::age)]
     older_than: Option<Duration>,
     /// Only say what would be removed.
     #[arg(long)]
@@ -110,43 +110,4 @@ fn print_text(cleaned: &Cleaned, dry_run: bool) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-/// An age such as `30d`.
-pub(super) fn age(written: &str) -> Result<Duration, String> {
-    let written = written.trim();
-    let digits = written.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = written.strip_prefix(digits).unwrap_or_default();
-    let seconds: u64 = match unit {
-        "s" => 1,
-        "m" | "min" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        "w" => 7 * 86_400,
-        _ => return Err("give a number and a unit: 30d, 12h, 90m, 2w".to_owned()),
-    };
-    let number: u64 = digits
-        .parse()
-        .map_err(|_| "give a whole number and a unit: 30d, 12h, 90m, 2w".to_owned())?;
-    number
-        .checked_mul(seconds)
-        .map(Duration::from_secs)
-        .ok_or_else(|| "that is longer than anything lasts".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ages_have_a_unit() {
-        for (written, hours) in [("30d", 720), ("12h", 12), ("120m", 2), ("2w", 336), ("0s", 0)] {
-            assert_eq!(age(written), Ok(Duration::from_hours(hours)), "{written}");
-        }
-        for wrong in
-            ["", "30", "d", "-1d", "1.5h", "3y", "99999999999999999999d", "9999999999999999w"]
-        {
-            assert!(age(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -111,7 +111,7 @@ fn check_dialect(wanted: &str) -> Result<(), Failure> {
 
 pub(crate) fn run(args: &ListArgs, setup: &Setup) -> Result<Exit, Failure> {
     let mut discovery = setup.discovery()?;
-    setup.tell_session_problems(&discovery);
+    setup.tell_session_problems(&discovery, Severity::Error);
     show(args, &setup.take_stock(&mut discovery), setup)?;
     if !args.watch {
         return Ok(Exit::Success);
@@ -166,6 +166,9 @@ fn print(inventory: &Inventory, setup: &Setup) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The columns that a name may have.
+const MOST_NAME: usize = 64;
+
 fn row(record: &Record) -> Vec<Field> {
     let model = record.effective_model.as_ref().map_or_else(
         || "–".to_owned(),
@@ -174,7 +177,8 @@ fn row(record: &Record) -> Vec<Field> {
     let description =
         record.definition.as_ref().and_then(|agent| agent.when_to_use.as_deref()).unwrap_or("–");
     let (state, color) = state(record);
-    let mut name = Field::new(&record.name).toned(Tone::Name);
+    // A name that is too long makes its agent invalid, and must not make the table wide.
+    let mut name = Field::new(&record.name).cut(MOST_NAME).toned(Tone::Name);
     let mut state = Field::new(state);
     if let Some(color) = color {
         state = state.toned(color);

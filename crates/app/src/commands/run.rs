@@ -2,7 +2,7 @@
 
 mod interrupts;
 mod order;
-mod task;
+pub(super) mod task;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -84,10 +84,10 @@ pub(crate) struct RunArgs {
     #[arg(short, long)]
     background: bool,
     /// Maximum number of turns.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
     /// Stop the run after this time: 90, 90s, 5m or 1h30m.
-    #[arg(long, value_name = "TIME", value_parser = crate::duration::seconds)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = crate::duration::seconds)]
     timeout: Option<u32>,
     /// What to do when a call needs approval; by default it is asked at the terminal, and denied without one.
     #[arg(long, value_enum, value_name = "HOW")]

@@ -6,9 +6,10 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use attache_kernel::{
     agent::{
-        definition::{Definition, ToolAccess, Trust, markdown::to_markdown},
+        definition::{Definition, Scope, ToolAccess, Trust, markdown::to_markdown},
         registry::Record,
     },
+    model::choice::{ChosenBy, ModelChoice},
     rights::permission::AutoApproval,
 };
 use attache_runtime::host::not_sent;
@@ -105,10 +106,11 @@ fn page(record: &Record, setup: &Setup) -> String {
     }
     page.problems(record, setup);
     page.line("");
-    let source = record.source_path.as_ref().map_or_else(
-        || "built in, or given on the command line".to_owned(),
-        |path| setup.shown(path).display().to_string(),
-    );
+    let source = match (&record.source_path, record.scope) {
+        (Some(path), _) => setup.shown(path).display().to_string(),
+        (None, Scope::Builtin) => "built in".to_owned(),
+        (None, Scope::Session | Scope::User | Scope::Project) => "the command line".to_owned(),
+    };
     page.field("source", &format!("{source} ({}, {})", record.scope.as_str(), record.dialect));
     for lost in &record.overrides {
         let lost_path = lost.source_path.as_ref().map_or_else(
@@ -119,9 +121,7 @@ fn page(record: &Record, setup: &Setup) -> String {
     }
     page.field("trusted", trust_words(record));
     if let Some(model) = &record.effective_model {
-        let how = model.chosen_by.as_str();
-        let chosen = format!("{} on {} (chosen by: {how})", model.model, model.provider);
-        page.field("model", &harmless(&chosen));
+        page.field("model", &harmless(&model_words(record, model)));
         let agent = record.definition.as_deref();
         if let Some(notice) = agent.and_then(|agent| not_sent(agent, &model.model)) {
             page.field("", &harmless(&notice.to_string()));
@@ -154,6 +154,21 @@ fn page(record: &Record, setup: &Setup) -> String {
         definition_fields(&mut page, agent);
     }
     page.text
+}
+
+/// What a run gets. Without a provider only a built-in agent has a model.
+fn model_words(record: &Record, model: &ModelChoice) -> String {
+    let is_offline = model.provider == "offline" && record.scope != Scope::Builtin;
+    let by = model.chosen_by.as_str();
+    match model.model.as_str() {
+        "offline" if is_offline && model.chosen_by == ChosenBy::Parent => {
+            "none: no model provider is set up".to_owned()
+        }
+        asked if is_offline && asked != "offline" => {
+            format!("none: no model provider is set up for `{asked}` (chosen by: {by})")
+        }
+        name => format!("{name} on {} (chosen by: {by})", model.provider),
+    }
 }
 
 fn trust_words(record: &Record) -> &'static str {

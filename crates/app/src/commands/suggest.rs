@@ -7,6 +7,7 @@ use attache_kernel::agent::{
 };
 use clap::Args;
 
+use super::run::task;
 use crate::{
     failure::{Exit, Failure},
     print::{
@@ -25,7 +26,7 @@ use crate::{
   attache suggest \"review this diff for security\"
   attache suggest --limit 1 --json \"write the docs\" | jq -r '.[0].name'")]
 pub(crate) struct SuggestArgs {
-    /// The task, in your own words.
+    /// The task, in your own words; `-` reads it from standard input.
     #[arg(required = true)]
     prompt: Vec<String>,
     /// Maximum number of suggestions.
@@ -35,6 +36,13 @@ pub(crate) struct SuggestArgs {
 
 pub(crate) fn run(args: &SuggestArgs, setup: &Setup) -> Result<Exit, Failure> {
     setup.require_enabled()?;
+    let prompt = match args.prompt.join(" ") {
+        prompt if prompt == "-" => task::input()?,
+        prompt => prompt,
+    };
+    if prompt.trim().is_empty() {
+        return Err(Failure::usage("the prompt is empty").hint("attache suggest \"what to do\""));
+    }
     let inventory = setup.inventory()?;
     let active: Vec<&Definition> = inventory
         .records
@@ -42,7 +50,7 @@ pub(crate) fn run(args: &SuggestArgs, setup: &Setup) -> Result<Exit, Failure> {
         .filter(|record| record.status == Status::Active)
         .filter_map(|record| record.definition.as_deref())
         .collect();
-    let mut suggestions = suggest(&args.prompt.join(" "), active.iter().copied());
+    let mut suggestions = suggest(&prompt, active.iter().copied());
     suggestions.truncate(args.limit);
     match setup.format {
         OutputFormat::Json => print::json(&suggestions)?,

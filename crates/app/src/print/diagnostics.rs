@@ -55,7 +55,9 @@ pub(crate) fn render_repeated(
 
 /// `file:line:column`.
 pub(crate) fn place(diagnostic: &Diagnostic, path: &Path) -> String {
-    format!("{}:{}:{}", path.display(), diagnostic.line, diagnostic.column)
+    // A line end in a file name would look like another diagnostic.
+    let path = path.display().to_string().replace('\n', "\\n");
+    format!("{path}:{}:{}", diagnostic.line, diagnostic.column)
 }
 
 fn snippet(diagnostic: &Diagnostic, text: Option<&str>) -> Vec<String> {

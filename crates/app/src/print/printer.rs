@@ -22,7 +22,7 @@ use super::{
     live::{Change, LiveScreen, Moment},
     writer::Stream,
 };
-use crate::failure::Failure;
+use crate::{environment::terminal_is_dumb, failure::Failure};
 
 /// How many kilobytes may wait for a stream; a short line counts as one.
 const ROOM: u32 = 4096;
@@ -157,7 +157,7 @@ impl Outlet {
         let (end, ended) = mpsc::channel();
         let room = Arc::new(Semaphore::new(ROOM as usize));
         let failed = Arc::new(Mutex::new(None));
-        let live = stream == Stream::Err && stream.is_terminal();
+        let live = stream == Stream::Err && stream.is_terminal() && !terminal_is_dumb();
         let worker = Worker {
             stream,
             given,

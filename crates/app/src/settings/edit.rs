@@ -23,6 +23,9 @@ use super::{
     written::{KeyPath, Node, Value as Written, toml as written_toml},
 };
 
+/// Where a value comes from that is typed to be written down.
+const TYPED: Origin = Origin::Flag { name: "attache config" };
+
 /// A key that can be typed, and what it takes.
 #[derive(Debug)]
 pub(crate) struct KeyWords {
@@ -77,7 +80,10 @@ impl<'a> SettingsFile<'a> {
     /// Sets a key; the value is TOML, or else a string.
     pub(crate) fn set(&mut self, key: &str, text: &str) -> Result<(), SettingsError> {
         let names = key_path(key)?;
-        let read = written_toml::read_value(text, &Origin::Override);
+        if text.trim().is_empty() {
+            return Err(SettingsError::Empty { key: key.to_owned() });
+        }
+        let read = written_toml::read_value(text, &TYPED);
         let value = match (read, text.parse::<Value>()) {
             (Some(node), Ok(value)) if !is_meant_as_text(&names, &node.value) => {
                 self.check(&names, node)?;
@@ -85,7 +91,7 @@ impl<'a> SettingsFile<'a> {
             }
             _ => {
                 let written = Written::Text(text.to_owned());
-                self.check(&names, Node::new(written, Origin::Override))?;
+                self.check(&names, Node::new(written, TYPED))?;
                 Value::from(text)
             }
         };
@@ -116,7 +122,7 @@ impl<'a> SettingsFile<'a> {
         Ok(())
     }
 
-    /// Removes a key; whether it was there.
+    /// Removes a key; whether it was there. A key that is not there and does not exist is an error.
     pub(crate) fn unset(&mut self, key: &str) -> Result<bool, SettingsError> {
         let names = key_path(key)?;
         let (last, tables) = names.names().split_last().ok_or_else(|| unknown(key))?;
@@ -124,10 +130,21 @@ impl<'a> SettingsFile<'a> {
         for name in tables {
             match table.get_mut(name).and_then(Item::as_table_like_mut) {
                 Some(inner) => table = inner,
-                None => return Ok(false),
+                None => return self.require_known(&names).map(|()| false),
             }
         }
-        Ok(table.remove(last).is_some())
+        if table.remove(last).is_some() {
+            return Ok(true);
+        }
+        self.require_known(&names).map(|()| false)
+    }
+
+    fn require_known(&self, key: &KeyPath) -> Result<(), SettingsError> {
+        // Whether the value fits does not matter here.
+        match self.check(key, Node::new(Written::Text(String::new()), TYPED)) {
+            Err(error @ SettingsError::UnknownKey { .. }) => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Replaces the file, once the whole of it is right.
@@ -152,7 +169,7 @@ fn is_meant_as_text(key: &KeyPath, value: &Written) -> bool {
 }
 
 fn unknown(key: &str) -> SettingsError {
-    SettingsError::UnknownKey { key: key.to_owned(), nearest: None, origin: Origin::Override }
+    SettingsError::UnknownKey { key: key.to_owned(), nearest: None, origin: TYPED }
 }
 
 /// Checks a text and puts it in the place of the settings file, whole or not at all.

@@ -40,6 +40,9 @@ pub(crate) enum SettingsError {
     /// A `-c` that is not `KEY=VALUE`.
     #[error("-c {text}: {problem}")]
     MalformedOverride { text: String, problem: &'static str },
+    /// A value that is to be written down is empty.
+    #[error("the value of `{key}` is empty")]
+    Empty { key: String },
     /// A key that cannot be parsed.
     #[error("`{key}` is not a key: {problem}")]
     MalformedKey { key: String, problem: &'static str },
@@ -78,6 +81,7 @@ impl SettingsError {
             Self::UnknownProfile { known, nearest, .. } => {
                 Some(profiles(known, nearest.as_deref()))
             }
+            Self::Empty { key } => Some(format!("`attache config unset {key}` removes it")),
             Self::MalformedKey { .. } => Some("`attache config` lists every setting".into()),
             Self::Unwritable { .. } => Some("`attache config edit` opens the file".into()),
             Self::Unset { .. } => None,
@@ -96,7 +100,8 @@ fn at(origin: &Origin) -> String {
 fn correction(origin: &Origin, expected: &str) -> String {
     match origin {
         Origin::Environment { variable } => format!("set {variable} to {expected}, or unset it"),
-        Origin::Override | Origin::Flag { .. } => format!("give {origin} {expected}"),
+        Origin::Flag { name } if name.starts_with("--") => format!("give {name} {expected}"),
+        Origin::Override | Origin::Flag { .. } => format!("write {expected}"),
         Origin::BuiltIn | Origin::File(_) | Origin::Profile { .. } => {
             format!("write {expected} there, or remove the key")
         }

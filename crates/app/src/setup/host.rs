@@ -9,7 +9,7 @@ use std::{
 
 use attache_kernel::{
     agent::{
-        definition::{Definition, Trust},
+        definition::{Definition, Severity, Trust},
         registry::Appraisal,
     },
     model::{choice::OVERRIDE_VARIABLES, price::Price},
@@ -108,7 +108,8 @@ impl Setup {
     pub(crate) fn runtime(&self, store: FileStore) -> Result<Runtime, Failure> {
         let settings = &self.settings;
         let discovery = self.discovery()?;
-        self.tell_session_problems(&discovery);
+        // The errors of the agent that is run are told when it is looked up.
+        self.tell_session_problems(&discovery, Severity::Warning);
         let host = Host {
             is_enabled: settings.subagents.enabled,
             discovery: Mutex::new(discovery),

@@ -182,3 +182,38 @@ fn what_an_editor_leaves_counts_once_it_is_right() {
     let left: Vec<_> = std::fs::read_dir(file.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
+
+#[test]
+fn what_is_typed_to_be_written_down_is_checked() {
+    let project = project();
+    for (arguments, told, hint) in [
+        (&["set", "model", ""][..], "the value of `model` is empty", "attache config unset model"),
+        (&["set", "subagents.max_depth", "abc"], "attache config: `subagents.max_depth`", "write"),
+        (&["set", "nosuch", "5"], "attache config: there is no setting `nosuch`", "lists every"),
+        (&["unset", "modle"], "attache config: there is no setting `modle`", "`model`"),
+        (&["unset", "subagents.max_dept"], "there is no setting", "`subagents.max_depth`"),
+    ] {
+        let ran = project.run(&[&["config"], arguments].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(told) && ran.stderr.contains(hint), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("-c"), "{}", ran.stderr);
+    }
+    for known in ["model", "model_prices.\"gpt-5.1\".input", "model_providers.lab"] {
+        let ran = project.run(&["config", "unset", known]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stdout.contains("is not set in"), "{}", ran.stdout);
+    }
+    // Also a key that nobody knows goes, if it is there.
+    project.file("~/.attache/config.toml", "modle = \"x\"\n");
+    let ran = project.run(&["config", "unset", "modle"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn without_a_terminal_no_editor_is_guessed() {
+    let project = project();
+    let ran = project.run(&["config", "edit"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("`attache config edit` needs a terminal"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("attache config set"), "{}", ran.stderr);
+}

@@ -108,3 +108,44 @@ fn what_has_no_effect_yet_is_said() {
     assert!(page.contains(told) && page.contains("`memory` has no effect yet: "), "{page}");
     assert_eq!(project.json(&["config", "approval_policy", "--json"])[0]["value"], json!("never"));
 }
+
+#[test]
+fn a_problem_of_an_agent_on_the_command_line_is_told_once() {
+    let agents = r#"{"x": {"prompt": "p"}}"#;
+    let ran = project().run(&["--agents", agents, "run", "x", "hello"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert_eq!(ran.stderr.matches("there is no description").count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("--> --agents:1:1"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: fix what --agents says"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_folder_of_agents_that_is_not_there_is_an_error() {
+    for command in [&["list"][..], &["run", "Explore", "x"]] {
+        let ran = project().run(&[&["--agents-dir", "no/such"], command].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        let told = "--agents-dir: there is no folder no/such";
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn negative_numbers_are_refused_for_what_they_are() {
+    for (option, told) in
+        [("--timeout", "`-5` is not a length of time"), ("--max-turns", "-5 is not in")]
+    {
+        let ran = project().run(&["run", "Explore", "x", option, "-5"]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("-- -5"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_line_end_in_a_file_name_is_escaped() {
+    let project = project();
+    project.file("a\nerror: b.md", "---\nname: a\n---\nbody\n");
+    let ran = project.run(&["validate", "."]);
+    assert!(ran.stdout.contains("a\\nerror: b.md:1:1"), "{}", ran.stdout);
+    assert!(!ran.stdout.lines().any(|line| line.starts_with("error: b.md")), "{}", ran.stdout);
+}

@@ -82,3 +82,12 @@ fn the_level_decides_what_is_in_the_log_and_without_a_file_it_goes_to_stderr() {
         assert_eq!(ran.stderr.contains(":turn{"), turns, "{level}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn a_log_on_a_full_disk_is_told_once_and_stops_nothing() {
+    let project = project();
+    project.file("a.txt", "zebra\n");
+    let ran = project.run(&["run", "Explore", "zebra", "--log-file", "/dev/full"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("cannot write the log /dev/full").count(), 1, "{}", ran.stderr);
+}

@@ -725,3 +725,22 @@ fn a_name_that_is_not_the_runs_agent_is_an_error() {
     assert!(ran.stderr.contains("`Explore`") && ran.stderr.contains("`Plan`"), "{}", ran.stderr);
     assert_eq!(project.run(&["run", "--resume", "last", "Plan", "more", "-q"]).code, Some(0));
 }
+
+#[test]
+fn a_resumed_agent_of_the_command_line_keeps_its_trust() {
+    let project = project();
+    with_code(&project);
+    let agents =
+        r#"{"helper": {"description": "d", "prompt": "p", "tools": ["Read", "Grep", "Bash"]}}"#;
+    let run = ["--agents", agents, "run", "helper", "--model", "offline", "tool filter", "-q"];
+    assert_eq!(project.run(&run).code, Some(0));
+    let resume = ["run", "--resume", "last", "more", "--output-format", "stream-json"];
+    let ran = project.run(&[&["--agents", agents], &resume[..]].concat());
+    let started = ran.stdout.lines().find(|line| line.contains("\"STARTED\"")).unwrap();
+    assert!(started.contains("\"shell\"") && !started.contains("untrusted"), "{started}");
+    assert!(!ran.stderr.contains("has changed"), "{}", ran.stderr);
+    // Without its definition, the agent of the transcript is untrusted.
+    let ran = project.run(&resume);
+    let started = ran.stdout.lines().find(|line| line.contains("\"STARTED\"")).unwrap();
+    assert!(started.contains("untrusted"), "{started}");
+}

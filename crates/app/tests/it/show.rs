@@ -28,7 +28,7 @@ fn the_page_says_what_the_agent_gets_and_why() {
         "Reviews diffs",
         ".claude/agents/reviewer.md (project, claude)",
         "~/.attache/agents/reviewer.md (user)",
-        "opus on offline (chosen by: definition)",
+        "none: no model provider is set up for `opus` (chosen by: definition)",
         "attache trust reviewer",
         "mcp__docs__find: ",
         "50 turns, 300 s, 60 s grace",
@@ -90,4 +90,32 @@ fn an_agent_of_the_command_line_says_what_is_wrong_with_it() {
     let ran = project().run(&["show", "bare", "--agents", r#"{"bare": {"description": "d"}}"#]);
     assert!(ran.stdout.contains("bare (invalid)"), "{}", ran.stdout);
     assert!(ran.stdout.contains("error[empty_instructions]"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_source_is_told_by_its_scope() {
+    let project = project();
+    let source = |page: &str| {
+        let line = page.lines().find(|line| line.starts_with("source")).unwrap();
+        line.trim_start_matches("source").trim().to_owned()
+    };
+    let page = project.run(&["show", "Explore"]).stdout;
+    assert_eq!(source(&page), "built in (builtin, attache)");
+    let agents = r#"{"x": {"description": "d", "prompt": "p"}}"#;
+    let page = project.run(&["--agents", agents, "show", "x"]).stdout;
+    assert!(source(&page).starts_with("the command line ("), "{page}");
+}
+
+#[test]
+fn without_a_provider_the_model_is_what_a_run_gets() {
+    let project = project();
+    project.agent("rev", "description: d\nmodel: sonnet");
+    project.agent("plain", "description: d");
+    let model = |name: &str| {
+        let page = project.run(&["show", name]).stdout;
+        page.lines().find(|line| line.starts_with("model")).unwrap().to_owned()
+    };
+    assert!(model("rev").contains("none: no model provider is set up for `sonnet`"));
+    assert!(model("plain").ends_with("none: no model provider is set up"));
+    assert!(model("Explore").contains("offline on offline"), "{}", model("Explore"));
 }

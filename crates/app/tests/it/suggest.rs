@@ -68,3 +68,17 @@ fn real_agents_are_found_by_what_people_ask_for() {
         assert!(names[0].contains(part), "{prompt}: {names:?}");
     }
 }
+
+#[test]
+fn a_prompt_comes_from_standard_input_and_is_never_empty() {
+    let project = project();
+    project.agent("reviewer", "description: Reviews diffs for security");
+    let ran = project.run_with_input(&["suggest", "-"], "review this diff\n");
+    assert!(ran.stdout.contains("reviewer"), "{ran:?}");
+    for empty in ["", "  "] {
+        let ran = project.run(&["suggest", empty]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains("the prompt is empty"), "{}", ran.stderr);
+    }
+    assert_eq!(project.run_with_input(&["suggest", "-"], "").code, Some(2));
+}

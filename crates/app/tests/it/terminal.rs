@@ -278,3 +278,13 @@ fn a_page_goes_through_the_pager_on_a_terminal_alone() {
     assert!(!shown.contains("paged:"), "{shown}");
     assert!(!project.run(&["show", "Explore"]).stdout.contains("paged:"));
 }
+
+#[test]
+fn a_terminal_that_cannot_move_its_cursor_gets_plain_lines() {
+    let project = project().with_env("TERM", "dumb");
+    project.file("a.txt", "zebra\n");
+    let (code, shown, _) = Terminal::with(&project, &["run", "Explore", "zebra"]).end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    assert!(shown.contains("[Explore]"), "{shown}");
+}

@@ -291,7 +291,7 @@ pub enum LookupError {
         reason: String,
     },
     /// Its file has errors.
-    #[error("the agent `{name}` cannot be run: its file has errors")]
+    #[error("the agent `{name}` cannot be run: its definition has errors")]
     Invalid {
         /// The agent.
         name: String,

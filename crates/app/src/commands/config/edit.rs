@@ -133,7 +133,14 @@ fn open<'a>(place: &Place<'a>) -> Result<SettingsFile<'a>, Failure> {
 /// A copy is edited; it takes the file's place once it is right.
 fn in_editor(place: &Place<'_>, environment: &Environment) -> Result<(Value, String), Failure> {
     let set = |name: &str| environment.get(name).filter(|value| !value.trim().is_empty());
-    let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or("vi");
+    let editor = match set("VISUAL").or_else(|| set("EDITOR")) {
+        Some(editor) => editor,
+        None if print::is_interactive() => "vi",
+        None => {
+            return Err(Failure::usage("`attache config edit` needs a terminal")
+                .hint("use `attache config set KEY VALUE`, or set EDITOR"));
+        }
+    };
     let cannot = |error: std::io::Error| {
         Failure::unsuccessful(format!("cannot copy {}", place.file.display())).because(&error)
     };

@@ -77,7 +77,8 @@ fn something_waits() -> bool {
     }
 }
 
-fn input() -> Result<String, Failure> {
+/// What comes on standard input.
+pub(in crate::commands) fn input() -> Result<String, Failure> {
     task_text(io::stdin(), "standard input")
 }
 

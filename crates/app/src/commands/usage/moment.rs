@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan as _, Zoned, civil::Date};
 
-use crate::{commands::clean, failure::Failure};
+use crate::{duration, failure::Failure};
 
 const SPELLINGS: &str = "give a day (2026-11-01, today, yesterday) or an age (7d, 2w, 12h, 90m)";
 
@@ -54,7 +54,7 @@ pub(super) fn parse(written: &str) -> Result<Moment, String> {
         let day = written.parse().map_err(|_| format!("there is no such day; {SPELLINGS}"))?;
         return Ok(Moment::Day(day));
     }
-    clean::age(written).map(Moment::Ago).map_err(|_| SPELLINGS.to_owned())
+    duration::age(written).map(Moment::Ago).map_err(|_| SPELLINGS.to_owned())
 }
 
 impl Moment {

@@ -86,7 +86,7 @@ fn variables_overrides_and_flags_are_named() {
     check(
         &World::new().typed("model=5"),
         "-c: `model` must be a string, not a whole number",
-        "give -c a string",
+        "write a string",
     );
     check(
         &World::new().flag("--timeout", "subagents.default_timeout_seconds", 0),
@@ -96,7 +96,7 @@ fn variables_overrides_and_flags_are_named() {
     check(
         &World::new().typed("model.x=5"),
         "-c: `model` must be a string, not a table",
-        "give -c a string",
+        "write a string",
     );
 }
 
