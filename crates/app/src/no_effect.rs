@@ -3,7 +3,7 @@
 //! Nothing is ignored in silence: a value other than the default gives a notice. Remove a line with the change
 //! that gives it an effect.
 
-use attache_kernel::agent::definition::{Definition, ExecutionMode, Isolation, Scope};
+use attache_kernel::agent::definition::{Definition, ExecutionMode, Scope};
 
 use crate::settings::{Entry, Settings};
 
@@ -20,8 +20,7 @@ const SETTINGS: [(&str, &str); 5] = [
 type DefinitionKey = (&'static str, fn(&Definition) -> bool, &'static str);
 
 /// Keys of a definition without an effect.
-const DEFINITION_KEYS: [DefinitionKey; 6] = [
-    ("isolation", |it| it.isolation != Isolation::default(), "runs share the working directory"),
+const DEFINITION_KEYS: [DefinitionKey; 5] = [
     (
         "executionMode",
         |it| it.execution_mode != ExecutionMode::default(),

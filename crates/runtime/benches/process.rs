@@ -95,6 +95,7 @@ fn context(
         network: false,
         writable_git: false,
         deny_read: Vec::new(),
+        shown: Vec::new(),
         limits: ResourceLimits::default(),
     };
     let setup = CommandSetup {

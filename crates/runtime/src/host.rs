@@ -21,10 +21,10 @@ use std::{
 
 use attache_kernel::{
     agent::{
-        definition::{Definition, Scope, Trust},
+        definition::{Definition, Isolation, Scope, Trust},
         registry::{Appraisal, Inventory, LookupError, Record},
     },
-    id::AgentName,
+    id::{AgentName, RunId},
     model::choice::ModelChoice,
     rights::{
         filter::Schedule,
@@ -59,6 +59,7 @@ use crate::{
         Past, Permissions, RunHandle, Start, TreeBudgetStart, TreeLimits, new_run_id,
         new_session_id,
     },
+    worktree::{WorktreeError, WorktreePlan},
 };
 
 /// What the front door works with.
@@ -164,8 +165,8 @@ impl Host {
         let mut order = order;
         let subject = std::mem::replace(&mut order.subject, Subject::Named(String::new()));
         let mut prepared = match subject {
-            Subject::Named(name) => self.fresh(self.agent(&name)?, order),
-            Subject::Found(agent) => self.fresh(*agent, order),
+            Subject::Named(name) => self.fresh(self.agent(&name)?, order).await,
+            Subject::Found(agent) => self.fresh(*agent, order).await,
             Subject::Earlier(earlier) => self.resumed(earlier, order),
         }?;
         prepared.start.budget = budget;
@@ -213,7 +214,7 @@ impl Host {
         Ok(budget)
     }
 
-    fn fresh(&self, agent: Agent, order: Order) -> Result<Prepared, OrderError> {
+    async fn fresh(&self, agent: Agent, order: Order) -> Result<Prepared, OrderError> {
         let Agent { record, definition } = agent;
         let mut notices = Vec::new();
         let inputs = match &order.inputs {
@@ -222,8 +223,11 @@ impl Host {
         };
         let trust = order.trust.or_recorded(record.trusted);
         let asked = order.working_directory.as_deref();
-        let root = self.workplace.folder(&definition, trust, asked)?;
         let parent = order.parent.as_ref().map(RunHandle::assignment);
+        let run_id = new_run_id();
+        let root = self.folder(&definition, trust, parent, asked)?;
+        let worktree = self.worktree(&definition, &root, &run_id).await?;
+        let root = worktree.as_ref().map_or(root, WorktreePlan::folder);
         let depth = parent.map_or(FIRST_DEPTH, |parent| parent.depth.saturating_add(1));
         if parent.is_some() && depth > self.offer.max_depth {
             return Err(OrderError::TooDeep { depth, max_depth: self.offer.max_depth });
@@ -252,7 +256,7 @@ impl Host {
         let permissions =
             self.permissions(stance, order.parent.as_ref(), &root, order.auto_approval);
         let session = parent.map_or_else(new_session_id, |parent| parent.session_id.clone());
-        let ids = (new_run_id(), session);
+        let ids = (run_id, session);
         let mut assignment = Assignment {
             parent_id: parent.map(|parent| parent.agent_id.clone()),
             depth,
@@ -273,6 +277,7 @@ impl Host {
             parent: order.parent,
             approvals: approvals(order.approver),
             permissions,
+            worktree,
             ..Start::new(assignment, filtered.tools, connection.model, root)
         };
         Ok(Prepared { notices, start })
@@ -322,16 +327,31 @@ impl Host {
         let capped = before.limits.smaller(limits).with(order.limits).max_cost_usd;
         let asker = Asker { definition: &definition, trust, cost_cap: self.cost_cap(capped) };
         let connection = self.switchboard.connect(&choice, asker, &self.models, &mut notices)?;
+        let run_id = new_run_id();
         let root = PathBuf::from(&before.environment.cwd);
-        let root = self.workplace.earlier_folder(&definition, trust, root)?;
+        let (root, worktree) = match &before.worktree {
+            Some(facts) => {
+                let worktrees = self.workplace.worktrees.as_ref().ok_or(WorktreeError::NoPlace)?;
+                let plan = match earlier.at_turn {
+                    Some(_) => worktrees.plan_branch(facts, &root, &run_id)?,
+                    None => worktrees.plan_again(facts, &root)?,
+                };
+                (plan.folder(), Some(plan))
+            }
+            None => (self.workplace.earlier_folder(&definition, trust, root)?, None),
+        };
         if let Some(asked) = &order.working_directory
+            && worktree.is_none()
             && root.canonicalize().ok() != asked.canonicalize().ok()
         {
             notices.push(Notice::GoesOnIn { folder: root.display().to_string() });
         }
         let permissions =
             self.permissions(stance, order.parent.as_ref(), &root, order.auto_approval);
-        let mut assignment = before.resumed_as(new_run_id(), order.task);
+        let mut assignment = before.resumed_as(run_id, order.task);
+        if worktree.is_some() {
+            assignment.environment.cwd = root.display().to_string();
+        }
         assignment.at_turn = earlier.at_turn;
         assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
         let mut assignment = assignment.narrowed_to(&filtered.tools, limits);
@@ -345,6 +365,7 @@ impl Host {
             parent: order.parent,
             approvals: approvals(order.approver),
             permissions,
+            worktree,
             past: match earlier.at_turn {
                 Some(_) => Past::Branch(earlier.run),
                 None => Past::Earlier(earlier.run),
@@ -352,6 +373,39 @@ impl Host {
             ..Start::new(assignment, rights, connection.model, root)
         };
         Ok(Prepared { notices, start })
+    }
+
+    /// Where an agent works. What works for a run with a worktree of its own works there.
+    fn folder(
+        &self,
+        definition: &Definition,
+        trust: Trust,
+        parent: Option<&Arc<Assignment>>,
+        asked: Option<&Path>,
+    ) -> Result<PathBuf, OrderError> {
+        match parent.filter(|parent| parent.worktree.is_some()) {
+            Some(parent) => {
+                let workplace = self.workplace.moved_to(Path::new(&parent.environment.cwd));
+                workplace.folder(definition, trust, asked)
+            }
+            None => self.workplace.folder(definition, trust, asked),
+        }
+    }
+
+    /// The worktree of an agent that would otherwise work in that folder, if it wants one.
+    async fn worktree(
+        &self,
+        definition: &Definition,
+        folder: &Path,
+        run: &RunId,
+    ) -> Result<Option<WorktreePlan>, WorktreeError> {
+        match definition.isolation {
+            Isolation::None => Ok(None),
+            Isolation::Worktree => {
+                let worktrees = self.workplace.worktrees.as_ref().ok_or(WorktreeError::NoPlace)?;
+                worktrees.plan(folder, run).await.map(Some)
+            }
+        }
     }
 
     /// What a run's calls are judged by: a child by its parent's policy.

@@ -30,6 +30,7 @@ pub mod changes;
 pub mod process;
 pub mod sandbox;
 pub mod tool;
+pub mod worktree;
 
 #[doc(hidden)]
 pub mod clock;

@@ -9,6 +9,7 @@ mod exit;
 mod launch;
 mod leader;
 mod output;
+mod program;
 mod running;
 mod sessions;
 mod supervisor;
@@ -30,6 +31,7 @@ pub use self::{environment::CommandEnvironment, exit::Exit};
 pub(crate) use self::{
     launch::{CommandLine, Input, Launch, LaunchError, Reach},
     output::Collected,
+    program::{Program, ProgramError},
     running::{Ending, Process},
     sessions::{SessionError, SessionId},
 };
@@ -97,6 +99,8 @@ pub struct Processes {
     setup: Arc<CommandSetup>,
     workspace: PathBuf,
     artifacts: Arc<Artifacts>,
+    /// A directory that commands may read although it lies in one that is hidden from them.
+    shown: Option<PathBuf>,
     /// Made for the first command, removed with the run.
     temporary: Mutex<Option<TempDir>>,
     /// Processes that outlive the call that started them.
@@ -110,9 +114,17 @@ impl Processes {
             setup,
             workspace,
             artifacts,
+            shown: None,
             temporary: Mutex::default(),
             sessions: Mutex::default(),
         }
+    }
+
+    /// The same with a directory that commands may read although it lies in one that is hidden from them.
+    #[must_use]
+    pub fn showing(mut self, directory: Option<PathBuf>) -> Self {
+        self.shown = directory;
+        self
     }
 
     /// The run's directory for temporary files. This writes to disk: call it where blocking is allowed.

@@ -1,15 +1,22 @@
 //! `attache clean`: removes the transcripts of runs that ended long ago.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    collections::BTreeSet,
+    path::PathBuf,
+    time::{Duration, SystemTime},
+};
 
-use attache_runtime::store::files::Cleaned;
+use attache_runtime::{
+    store::{FileStore, StoreError, files::Cleaned},
+    worktree::WorktreeError,
+};
 use clap::Args;
 use serde_json::json;
 
 use crate::{
     failure::{Exit, Failure},
     print::{
-        self,
+        self, harmless,
         number::{count, size},
         palette::{Tone, paint},
     },
@@ -21,7 +28,8 @@ use crate::{
 const DEFAULT_DAYS: u32 = 30;
 
 /// Remove the transcripts and artifacts of old runs. A run that goes on, or is being resumed, is never
-/// removed. What the removed runs spent stays in `attache usage`.
+/// removed. Worktrees of runs without a transcript are removed as well; changes in them stay on their
+/// branches. What the removed runs spent stays in `attache usage`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache clean                          what is older than `retention_days`, or 30 days
@@ -47,21 +55,70 @@ pub(crate) fn run(args: &CleanArgs, setup: &Setup) -> Result<Exit, Failure> {
         store.clean(older_than, now)
     }
     .map_err(|error| transcripts::failure(&error))?;
+    let swept = sweep(&cleaned, setup, &store, args.dry_run)?;
     match setup.format {
-        OutputFormat::Json => print::json(&as_json(&cleaned, args.dry_run))?,
-        OutputFormat::Text => print_text(&cleaned, args.dry_run)?,
+        OutputFormat::Json => print::json(&as_json(&cleaned, &swept, args.dry_run))?,
+        OutputFormat::Text => print_text(&cleaned, &swept, args.dry_run)?,
     }
-    Ok(if cleaned.failed.is_empty() { Exit::Success } else { Exit::Unsuccessful })
+    let is_clean = cleaned.failed.is_empty() && swept.failed.is_empty();
+    Ok(if is_clean { Exit::Success } else { Exit::Unsuccessful })
 }
 
-fn as_json(cleaned: &Cleaned, dry_run: bool) -> serde_json::Value {
+/// What became of the worktrees that no run has any more.
+#[derive(Debug, Default)]
+struct Swept {
+    removed: Vec<PathBuf>,
+    failed: Vec<(PathBuf, WorktreeError)>,
+}
+
+/// Removes the worktrees of runs whose transcripts are gone.
+fn sweep(
+    cleaned: &Cleaned,
+    setup: &Setup,
+    store: &FileStore,
+    dry_run: bool,
+) -> Result<Swept, Failure> {
+    let worktrees = setup.worktrees();
+    let mut swept = Swept::default();
+    let gone: BTreeSet<_> = cleaned.removed.iter().map(|removed| &removed.agent_id).collect();
+    let is_known = |run: &str| {
+        !gone.contains(&run.to_owned())
+            && !matches!(store.follow(run), Err(StoreError::Unknown { .. }))
+    };
+    let leftovers = worktrees.leftovers(is_known);
+    if dry_run || leftovers.is_empty() {
+        swept.removed.extend(leftovers.into_iter().map(|leftover| leftover.directory));
+        return Ok(swept);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::unsuccessful("cannot start").because(&error))?;
+    runtime.block_on(async {
+        for leftover in leftovers {
+            match worktrees.remove_leftover(&leftover).await {
+                Ok(true) => swept.removed.push(leftover.directory),
+                Ok(false) => {}
+                Err(error) => swept.failed.push((leftover.directory, error)),
+            }
+        }
+    });
+    Ok(swept)
+}
+
+fn as_json(cleaned: &Cleaned, swept: &Swept, dry_run: bool) -> serde_json::Value {
+    let of_worktrees = swept.failed.iter();
+    let of_worktrees =
+        of_worktrees.map(|(path, problem)| json!({"path": path, "problem": problem.to_string()}));
     let failed: Vec<_> = cleaned
         .failed
         .iter()
         .map(|(path, problem)| json!({"path": path, "problem": problem.to_string()}))
+        .chain(of_worktrees)
         .collect();
     json!({
         "removed": cleaned.removed,
+        "worktrees": swept.removed,
         "kept": cleaned.kept,
         "running": cleaned.running,
         "unread": cleaned.unread,
@@ -71,7 +128,7 @@ fn as_json(cleaned: &Cleaned, dry_run: bool) -> serde_json::Value {
     })
 }
 
-fn print_text(cleaned: &Cleaned, dry_run: bool) -> Result<(), Failure> {
+fn print_text(cleaned: &Cleaned, swept: &Swept, dry_run: bool) -> Result<(), Failure> {
     let verb = if dry_run { "would remove" } else { "removed" };
     let mut text = String::new();
     for removed in &cleaned.removed {
@@ -82,6 +139,11 @@ fn print_text(cleaned: &Cleaned, dry_run: bool) -> Result<(), Failure> {
             size(removed.bytes)
         );
         text.push_str(&line);
+    }
+    for directory in &swept.removed {
+        let directory = directory.display().to_string();
+        let verb = paint(Tone::Warning, verb);
+        text.push_str(&format!("{verb} the worktree {}\n", harmless(&directory)));
     }
     let kept = match cleaned.running {
         0 => format!("{} kept", cleaned.kept),
@@ -95,6 +157,10 @@ fn print_text(cleaned: &Cleaned, dry_run: bool) -> Result<(), Failure> {
     };
     text.push_str(&sum);
     print::out(&text)?;
+    for (path, problem) in &swept.failed {
+        let problem = format!("cannot remove the worktree {}: {problem}", path.display());
+        print::aside(&format!("{} {}", paint(Tone::Bad, "error:"), harmless(&problem)));
+    }
     for (path, problem) in &cleaned.failed {
         print::aside(&format!(
             "{} cannot remove {}: {problem}",

@@ -370,6 +370,10 @@ fn is_uncounted(result: &RunResult) -> bool {
 pub(crate) fn start_failure(error: &StartError) -> Failure {
     match error {
         StartError::Run(_) | StartError::Workspace(_) => Failure::usage(error.to_string()),
+        StartError::Worktree(inner) => {
+            let failure = Failure::usage(error.to_string());
+            inner.hint().into_iter().fold(failure, Failure::hint)
+        }
         StartError::Store(inner) => transcripts::failure(inner),
     }
 }

@@ -29,6 +29,7 @@ use attache_runtime::{
     store::{FileStore, Secrets, Store as _},
     tasks::{Runs, TreeLimits},
     tool::web_fetch::{WebAccess, WebFetch},
+    worktree::Worktrees,
 };
 
 use super::{Setup, providers};
@@ -193,11 +194,18 @@ impl Setup {
         }
     }
 
+    /// Where agents with a worktree of their own work.
+    pub(crate) fn worktrees(&self) -> Worktrees {
+        let environment = CommandEnvironment::cleaned(self.environment.all(), &Secrets::default());
+        Worktrees::new(self.attache_home.join("worktrees"), environment)
+    }
+
     /// Where agents work.
     pub(crate) fn workplace(&self) -> Workplace {
         Workplace {
             working_directory: self.working_directory.clone(),
             further_roots: self.settings.workspace_roots.clone(),
+            worktrees: Some(self.worktrees()),
         }
     }
 

@@ -21,6 +21,7 @@ impl Setup {
             network: sandbox.network_access,
             writable_git: sandbox.writable_git,
             deny_read,
+            shown: Vec::new(),
             limits: ResourceLimits::default(),
         }
     }

@@ -74,6 +74,7 @@ fn json_says_what_went() {
         "running": 0,
         "bytes": bytes,
         "dry_run": false,
+        "worktrees": [],
         "failed": [],
     });
     assert_eq!(cleaned, expected);

@@ -91,7 +91,7 @@ fn standard_input_that_is_no_text_is_refused_with_its_size() {
 #[test]
 fn what_has_no_effect_yet_is_said() {
     let project = project();
-    project.agent("mover", "description: d\nisolation: worktree\nmemory: project");
+    project.agent("mover", "description: d\nskills: tidy\nmemory: project");
     let settings =
         "approval_policy = \"never\"\n[subagents]\nmax_concurrent = 16\nauto_route = true\n";
     project.file("~/.attache/config.toml", settings);
@@ -102,7 +102,7 @@ fn what_has_no_effect_yet_is_said() {
     // Its value is the default.
     assert!(!ran.stderr.contains("max_concurrent"), "{}", ran.stderr);
     assert!(!project.run(&["list", "-q"]).stderr.contains("no effect"));
-    let told = "`isolation` has no effect yet: ";
+    let told = "`skills` has no effect yet: ";
     assert!(project.run(&["run", "mover", "x"]).stderr.contains(told));
     let page = project.run(&["show", "mover"]).stdout;
     assert!(page.contains(told) && page.contains("`memory` has no effect yet: "), "{page}");

@@ -39,6 +39,8 @@ mod transcript;
 mod trust;
 mod usage;
 mod validate;
+#[cfg(test)]
+mod worktrees;
 
 use attache_testkit::project::TestProject;
 

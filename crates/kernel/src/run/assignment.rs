@@ -75,9 +75,27 @@ pub struct Assignment {
     /// The sandbox of its commands, where it can run any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxInForce>,
+    /// The git worktree it works in, where it has one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<WorktreeFacts>,
     /// The tools the model is shown, where these are not the agent's own: a fork shows its parent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_tools: Option<Vec<ToolSpec>>,
+}
+
+/// A git worktree that a run works in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorktreeFacts {
+    /// Its directory.
+    pub directory: String,
+    /// The working tree that its files come from.
+    pub repository: String,
+    /// Where the repository keeps what it knows of the worktree.
+    pub git_dir: String,
+    /// Its branch.
+    pub branch: String,
+    /// The commit with the files as they were when the run began.
+    pub start: String,
 }
 
 /// Where a session was started from.
@@ -225,6 +243,7 @@ impl Assignment {
             tools: Vec::new(),
             withheld_tools: Vec::new(),
             sandbox: None,
+            worktree: None,
             shown_tools: None,
         }
     }

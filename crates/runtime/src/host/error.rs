@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use attache_kernel::{agent::registry::LookupError, id::RunId, run::transcript::FoldError};
 
 use super::{connection::ConnectError, inputs::InputError};
-use crate::store::StoreError;
+use crate::{store::StoreError, worktree::WorktreeError};
 
 /// Why an order cannot be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +54,9 @@ pub enum OrderError {
         /// The folder.
         folder: PathBuf,
     },
+    /// The run cannot have a worktree of its own.
+    #[error(transparent)]
+    Worktree(#[from] WorktreeError),
     /// The earlier run still goes on.
     #[error("{0} still runs")]
     StillRuns(RunId),
@@ -109,6 +112,7 @@ impl OrderError {
             Self::OutsideWorkspace { .. } => Some(
                 "trust the agent, or add the folder to workspace_roots in your settings".to_owned(),
             ),
+            Self::Worktree(error) => error.hint(),
             Self::StillRuns(id) => Some(format!(
                 "wait for it (attache output {id} --wait), stop it (attache stop {id}) or send it the message (attache send {id} TEXT)"
             )),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use attache_kernel::agent::definition::{Definition, Trust};
 
 use super::error::OrderError;
+use crate::worktree::Worktrees;
 
 /// Where agents work.
 #[derive(Debug, Clone, Default)]
@@ -13,6 +14,8 @@ pub struct Workplace {
     pub working_directory: PathBuf,
     /// Further directories that file tools may use.
     pub further_roots: Vec<PathBuf>,
+    /// Where agents with `isolation: worktree` work; none has no place for them.
+    pub worktrees: Option<Worktrees>,
 }
 
 impl Workplace {
@@ -23,6 +26,11 @@ impl Workplace {
         real.is_some_and(|real| {
             roots.filter_map(|root| root.canonicalize().ok()).any(|root| real.starts_with(root))
         })
+    }
+
+    /// The same with another workspace.
+    pub(super) fn moved_to(&self, workspace: &Path) -> Self {
+        Self { working_directory: workspace.to_owned(), ..self.clone() }
     }
 
     /// Where an agent works: in its base directory, which an untrusted file cannot put outside of the

@@ -179,6 +179,7 @@ impl Processes {
         let mut policy = Policy {
             workspace: self.workspace.clone(),
             temp_dir: temporary.to_owned(),
+            shown: self.shown.iter().cloned().collect(),
             ..policy.clone()
         };
         if reach == Reach::Escalated {

@@ -28,6 +28,7 @@ use crate::{
     store::{FileStore, Options, Store},
     tasks::{Runs, TreeLimits},
     tool::{Tool, catalogue::builtin_tools},
+    worktree::Worktrees,
 };
 
 /// Sets up a runtime. What is not set is as bare as it can be: no agents but the built-in ones, no
@@ -48,6 +49,7 @@ pub struct RuntimeBuilder {
     tree: TreeLimits,
     commands: CommandSetup,
     permissions: Policy,
+    worktrees_dir: Option<PathBuf>,
 }
 
 /// Why a runtime cannot be built.
@@ -78,6 +80,7 @@ impl RuntimeBuilder {
             tree: TreeLimits::default(),
             commands: CommandSetup::default(),
             permissions: Policy::default(),
+            worktrees_dir: None,
         }
     }
 
@@ -174,6 +177,14 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets where agents with `isolation: worktree` work: a directory outside of every repository. If it
+    /// is not set, such agents cannot be run.
+    #[must_use]
+    pub fn worktrees_dir(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.worktrees_dir = Some(directory.into());
+        self
+    }
+
     /// The runtime.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let home = self.working_directory.join(".attache");
@@ -196,6 +207,8 @@ impl RuntimeBuilder {
         let store = self
             .store
             .unwrap_or_else(|| Arc::new(FileStore::new(home.join("sessions"), Options::default())));
+        let environment = &self.commands.environment;
+        let worktrees = self.worktrees_dir.map(|place| Worktrees::new(place, environment.clone()));
         let custom = self.tools.iter().map(|tool| tool.spec().name.clone()).collect();
         let host = Host {
             is_enabled: true,
@@ -219,6 +232,7 @@ impl RuntimeBuilder {
             workplace: Workplace {
                 working_directory: self.working_directory,
                 further_roots: Vec::new(),
+                worktrees,
             },
             tree: self.tree,
             policy: Arc::new(self.permissions),

@@ -107,6 +107,7 @@ fn policy() -> Policy {
         network: false,
         writable_git: false,
         deny_read: Vec::new(),
+        shown: Vec::new(),
         limits: ResourceLimits::default(),
     }
 }

@@ -56,6 +56,9 @@ pub struct Policy {
     pub writable_git: bool,
     /// Files and directories that are hidden from the command.
     pub deny_read: Vec<PathBuf>,
+    /// Directories that can be read although they lie in hidden ones.
+    #[serde(default)]
+    pub shown: Vec<PathBuf>,
     /// What one command may use up.
     pub limits: ResourceLimits,
 }

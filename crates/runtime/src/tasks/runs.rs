@@ -57,6 +57,7 @@ use crate::{
         catalogue::builtin_tools,
         workspace::{Workspace, WorkspaceError},
     },
+    worktree::{Settled, Worktree, WorktreeError, WorktreePlan},
 };
 
 /// Starts runs and owns them. A copy is the same owner.
@@ -107,6 +108,8 @@ pub struct Start {
     pub approvals: Approvals,
     /// Which calls are asked about.
     pub permissions: Permissions,
+    /// The worktree that is made for it, in which `root` lies.
+    pub worktree: Option<WorktreePlan>,
 }
 
 impl Start {
@@ -129,6 +132,7 @@ impl Start {
             budget: TreeBudgetStart::default(),
             approvals: Approvals::default(),
             permissions: Permissions::default(),
+            worktree: None,
         }
     }
 }
@@ -180,6 +184,9 @@ pub enum StartError {
     /// The run cannot be written down, or an earlier one not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Its worktree cannot be made.
+    #[error(transparent)]
+    Worktree(#[from] WorktreeError),
 }
 
 impl Runs {
@@ -274,6 +281,26 @@ impl Runs {
         mut start: Start,
         host: Option<Arc<Host>>,
     ) -> Result<(RunHandle, Events), StartError> {
+        let Some(plan) = start.worktree.take() else {
+            return self.start_in(start, host, &mut None).await;
+        };
+        let made = plan.make().await?;
+        start.assignment.worktree = Some(made.facts().clone());
+        let mut worktree = Some(made);
+        let started = self.start_in(start, host, &mut worktree).await;
+        if let Some(unused) = worktree {
+            unused.discard().await;
+        }
+        started
+    }
+
+    /// Starts a run in the folder that is there now. It takes the worktree if it begins.
+    async fn start_in(
+        &self,
+        mut start: Start,
+        host: Option<Arc<Host>>,
+        worktree: &mut Option<Worktree>,
+    ) -> Result<(RunHandle, Events), StartError> {
         let shared = &self.shared;
         let mut reach = Reach { claim: None, host, earlier_artifacts: Vec::new() };
         if let Past::Earlier(earlier) = &start.past {
@@ -300,7 +327,7 @@ impl Runs {
             }
             Past::Earlier(earlier) | Past::Branch(earlier) => earlier.resume(assignment, guard)?,
         };
-        shared.begin(run, opening, start, reach).await
+        shared.begin(run, opening, start, reach, worktree).await
     }
 
     pub(crate) fn downgrade(&self) -> WeakRuns {
@@ -381,6 +408,7 @@ impl Shared {
         opening: Vec<Event>,
         start: Start,
         reach: Reach,
+        worktree: &mut Option<Worktree>,
     ) -> Result<(RunHandle, Events), StartError> {
         let Reach { claim, host, earlier_artifacts } = reach;
         let header = Header::new(format!("{:.3}", clock::now()), run.assignment().clone());
@@ -422,7 +450,10 @@ impl Shared {
         let delegate = host.map(|host| Delegate { host, runs, parent: handle.clone() });
         let artifacts = Arc::new(Artifacts::new(artifacts).masking(secrets.clone()));
         let root = workspace.root().to_owned();
+        let worktree = worktree.take();
+        let shown = worktree.as_ref().map(|worktree| PathBuf::from(&worktree.facts().directory));
         let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
+        let processes = processes.showing(shown);
         let hidden = self.commands.sandbox.iter().flat_map(|it| &it.policy.deny_read);
         let files = FileGuard::new(Arc::new(readable)).hiding(hidden, workspace.root());
         let execution = Execution {
@@ -455,7 +486,8 @@ impl Shared {
             let _closed = driven.events.closed_on_drop();
             let _claim = claim;
             let span = span(&driven.run);
-            let carried_out = carry_out(execution, &driven, transcript).instrument(span.clone());
+            let carried_out =
+                carry_out(execution, &driven, transcript, worktree).instrument(span.clone());
             let result = tokio::select! {
                 biased;
                 result = carried_out => masked(&secrets, result),
@@ -533,7 +565,12 @@ fn tell(span: &Span, result: &RunResult) {
 }
 
 /// Drives a run to its end.
-async fn carry_out(execution: Execution, live: &LiveRun, transcript: String) -> RunResult {
+async fn carry_out(
+    execution: Execution,
+    live: &LiveRun,
+    transcript: String,
+    worktree: Option<Worktree>,
+) -> RunResult {
     let mut transcript = Some(transcript);
     let artifacts = Arc::clone(&execution.context.artifacts);
     let (run, outcome) = drive(execution).await.unwrap_or_else(|Broken { run, error }| {
@@ -544,9 +581,48 @@ async fn carry_out(execution: Execution, live: &LiveRun, transcript: String) -> 
         (*run, outcome)
     });
     live.events.close();
-    let changes = changes_of(outcome.changes.clone(), artifacts).await;
+    let mut left = None;
+    let changes = match worktree {
+        None => changes_of(outcome.changes.clone(), artifacts).await,
+        Some(worktree) => {
+            let branch = worktree.facts().branch.clone();
+            match worktree.settle().await {
+                Ok(settled) => changes_in_worktree(settled, &outcome.changes, artifacts).await,
+                Err(error) => {
+                    left = Some(format!("the worktree stays as it is: {error}"));
+                    let changes = changes_of(outcome.changes.clone(), artifacts).await;
+                    changes.map(|changes| Changes { branch: Some(branch), ..changes })
+                }
+            }
+        }
+    };
     let surroundings = Surroundings { transcript, descendants: live.descendants(), changes };
-    outcome.into_result(&run.assignment().result_of(), surroundings)
+    let mut result = outcome.into_result(&run.assignment().result_of(), surroundings);
+    result.error = match (result.error.take(), left) {
+        (Some(error), Some(left)) => Some(format!("{error}; {left}")),
+        (error, left) => error.or(left),
+    };
+    result
+}
+
+/// What changed in a run's worktree, and what its file tools wrote elsewhere.
+async fn changes_in_worktree(
+    settled: Option<Settled>,
+    written: &[FileChange],
+    artifacts: Arc<Artifacts>,
+) -> Option<Changes> {
+    let elsewhere = written.iter().map(|change| &change.path).filter(|path| path.starts_with('/'));
+    let elsewhere: Vec<String> = elsewhere.cloned().collect();
+    let Some(Settled { mut files, patch, branch }) = settled else {
+        let nowhere = elsewhere.is_empty();
+        let changes = Changes { files: elsewhere, patch: String::new(), branch: None };
+        return (!nowhere).then_some(changes);
+    };
+    files.extend(elsewhere);
+    let kept = tokio::task::spawn_blocking(move || artifacts.keep_patch(&patch)).await;
+    let kept = kept.ok().and_then(Result::ok);
+    let patch = kept.map(|path| path.display().to_string()).unwrap_or_default();
+    Some(Changes { files, patch, branch: Some(branch) })
 }
 
 /// What a run's file tools wrote, with the patch of it kept among its artifacts.
@@ -557,7 +633,7 @@ async fn changes_of(changes: Vec<FileChange>, artifacts: Arc<Artifacts>) -> Opti
     let files = changes.iter().map(|change| change.path.clone()).collect();
     let kept = tokio::task::spawn_blocking(move || {
         let patch = RunPatch::of(&changes, artifacts.directory(), Direction::Forward);
-        artifacts.keep_patch(&patch.text)
+        artifacts.keep_patch(patch.text.as_bytes())
     });
     let kept = kept.await.ok().and_then(Result::ok);
     let patch = kept.map(|path| path.display().to_string()).unwrap_or_default();

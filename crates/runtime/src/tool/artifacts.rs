@@ -137,12 +137,16 @@ impl Artifacts {
     }
 
     /// Keeps the patch of the whole run, and says where. This writes to disk.
-    pub(crate) fn keep_patch(&self, text: &str) -> io::Result<PathBuf> {
+    pub(crate) fn keep_patch(&self, text: &[u8]) -> io::Result<PathBuf> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         let path = self.directory.join("changes.patch");
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-        file.write_all(self.secrets.mask(text).as_bytes())?;
+        // Lines of other encodings stay as they are.
+        for piece in text.utf8_chunks() {
+            file.write_all(self.secrets.mask(piece.valid()).as_bytes())?;
+            file.write_all(piece.invalid())?;
+        }
         Ok(path)
     }
 

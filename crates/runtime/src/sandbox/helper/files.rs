@@ -71,6 +71,9 @@ fn ruleset(policy: &Policy, has_own_mounts: bool) -> Result<RulesetCreated, Rule
         for readable in readable(&policy.deny_read) {
             created = allow(created, &readable, read)?;
         }
+        for shown in &policy.shown {
+            created = allow(created, shown, read)?;
+        }
     }
     for path in DEVICES {
         created = allow(created, Path::new(path), device)?;

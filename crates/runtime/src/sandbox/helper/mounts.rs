@@ -40,6 +40,7 @@ pub(super) fn set_up(policy: &Policy, protected: &[Protected]) -> Result<(), Set
     mount_change("/", private).step("make the mounts private")?;
 
     let mut layers = writable_layers(policy)?;
+    layers.extend(shown_layers(policy)?);
     layers.extend(denied_layers(policy));
     layers.sort_by(|one, other| one.order().cmp(&other.order()));
     let devices = Devices::clone_of_machine();
@@ -70,8 +71,10 @@ pub(super) fn seal_proc() -> Result<(), SetupError> {
 enum Layer {
     /// A directory as it was before it became read-only.
     Writable(PathBuf, OwnedFd),
+    /// A directory that can be read although it lies below a covered one.
+    Shown(PathBuf, OwnedFd),
     /// An empty directory over one that is denied.
-    Covered { path: PathBuf, has_writable_below: bool },
+    Covered { path: PathBuf, has_something_below: bool },
     /// An empty file over one that is denied.
     CoveredFile(PathBuf),
 }
@@ -80,22 +83,26 @@ impl Layer {
     /// Parents come first; a writable directory that is denied as well is writable.
     fn order(&self) -> (&Path, bool) {
         match self {
-            Self::Writable(path, _) => (path, true),
+            Self::Writable(path, _) | Self::Shown(path, _) => (path, true),
             Self::Covered { path, .. } | Self::CoveredFile(path) => (path, false),
         }
     }
 
     fn mount(&self, hidden_file: &Path) -> Result<(), SetupError> {
         match self {
-            Self::Writable(path, tree) => {
+            Self::Writable(path, tree) | Self::Shown(path, tree) => {
                 // It is missing only where a cover lies over one of its parents.
                 let mut builder = fs::DirBuilder::new();
                 drop(builder.recursive(true).mode(0o711).create(path));
-                attach(tree, path)
+                attach(tree, path)?;
+                match self {
+                    Self::Shown(..) => read_only_with_flags_of(path),
+                    _ => Ok(()),
+                }
             }
-            Self::Covered { path, has_writable_below } => {
+            Self::Covered { path, has_something_below } => {
                 let mode =
-                    if *has_writable_below { c"mode=711,size=64k" } else { c"mode=000,size=4k" };
+                    if *has_something_below { c"mode=711,size=64k" } else { c"mode=000,size=4k" };
                 let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
                 mount("none", path, "tmpfs", flags, Some(mode)).step_at("cover", path)
             }
@@ -105,7 +112,7 @@ impl Layer {
 
     /// What has to wait until everything is in its place.
     fn finish(&self) -> Result<(), SetupError> {
-        let Self::Covered { path, has_writable_below: true } = self else { return Ok(()) };
+        let Self::Covered { path, has_something_below: true } = self else { return Ok(()) };
         // Its directories can be entered and not listed.
         fs::set_permissions(path, Permissions::from_mode(0o111)).step_at("hide", path)?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
@@ -122,6 +129,20 @@ fn writable_layers(policy: &Policy) -> Result<Vec<Layer>, SetupError> {
     paths.into_iter().map(|path| Ok(Layer::Writable(path.clone(), clone(&path)?))).collect()
 }
 
+/// The directories that are shown and not writable, as far as they lie below denied ones.
+fn shown_layers(policy: &Policy) -> Result<Vec<Layer>, SetupError> {
+    let real = |paths: &mut dyn Iterator<Item = &Path>| -> Vec<PathBuf> {
+        paths.filter_map(|path| fs::canonicalize(path).ok()).collect()
+    };
+    let denied = real(&mut policy.deny_read.iter().map(PathBuf::as_path));
+    let writable = real(&mut policy.writable());
+    let mut shown = real(&mut policy.shown.iter().map(PathBuf::as_path));
+    shown.retain(|path| {
+        denied.iter().any(|above| path.starts_with(above)) && !writable.contains(path)
+    });
+    shown.into_iter().map(|path| Ok(Layer::Shown(path.clone(), clone(&path)?))).collect()
+}
+
 /// What covers the denied paths, as far as they exist.
 fn denied_layers(policy: &Policy) -> Vec<Layer> {
     let mut denied: Vec<PathBuf> =
@@ -133,10 +154,13 @@ fn denied_layers(policy: &Policy) -> Vec<Layer> {
     let writable: Vec<PathBuf> =
         policy.writable().filter_map(|path| fs::canonicalize(path).ok()).collect();
     denied.retain(|path| !writable.contains(path));
+    let shown: Vec<PathBuf> =
+        policy.shown.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
     let cover = |path: PathBuf| {
         if path.is_dir() {
-            let has_writable_below = writable.iter().any(|root| root.starts_with(&path));
-            Layer::Covered { path, has_writable_below }
+            let has_something_below =
+                writable.iter().chain(&shown).any(|root| root.starts_with(&path));
+            Layer::Covered { path, has_something_below }
         } else {
             Layer::CoveredFile(path)
         }

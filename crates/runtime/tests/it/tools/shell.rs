@@ -38,6 +38,7 @@ impl Fixture {
             network: false,
             writable_git: false,
             deny_read: Vec::new(),
+            shown: Vec::new(),
             limits: ResourceLimits::default(),
         };
         let helper = Helper::at(env!("CARGO_BIN_EXE_attache-sandbox"));

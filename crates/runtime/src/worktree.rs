@@ -1,0 +1,319 @@
+//! Worktrees: a run with `isolation: worktree` works in a git worktree of its own.
+//!
+//! Invariants: the worktree begins with the files of the parent's folder as they are, and the parent's
+//! index, stash and files are not touched. Worktrees lie below one directory of the user's, never in a
+//! workspace. One whose files did not change goes with its branch; of any other the branch stays.
+
+mod error;
+mod git;
+mod lease;
+mod leftover;
+mod settling;
+mod snapshot;
+
+use std::{
+    ffi::OsString,
+    fs::{self, DirBuilder},
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use attache_kernel::{id::RunId, run::assignment::WorktreeFacts};
+use tokio::sync::Mutex;
+
+pub use self::{error::WorktreeError, leftover::Leftover, settling::Settled};
+use self::{
+    git::Git,
+    lease::{Lease, Leased},
+};
+use crate::process::CommandEnvironment;
+
+/// Where worktrees are made, and how git is started for it. A copy is the same place.
+#[derive(Debug, Clone)]
+pub struct Worktrees {
+    directory: PathBuf,
+    environment: CommandEnvironment,
+    /// Git is not made for many worktrees of a repository being made at once.
+    one_at_a_time: Arc<Mutex<()>>,
+}
+
+/// A worktree that a run is going to have.
+#[derive(Debug)]
+pub struct WorktreePlan {
+    worktrees: Worktrees,
+    /// Where it will be.
+    directory: PathBuf,
+    /// Where the run works in it, below its directory.
+    below: PathBuf,
+    origin: Origin,
+}
+
+/// Where a worktree comes from.
+#[derive(Debug)]
+enum Origin {
+    /// The files of this repository's working tree, on that new branch.
+    Files { repository: PathBuf, branch: String },
+    /// The worktree of an earlier run.
+    Earlier(WorktreeFacts),
+    /// What an earlier run left on its branch, on that new branch.
+    Branched { earlier: WorktreeFacts, branch: String },
+}
+
+/// The worktree of a run under way.
+#[derive(Debug)]
+pub(crate) struct Worktree {
+    worktrees: Worktrees,
+    facts: WorktreeFacts,
+    below: PathBuf,
+    lease: Lease,
+}
+
+impl Worktrees {
+    /// Worktrees below that directory, made with the git of that environment.
+    pub fn new(directory: impl Into<PathBuf>, environment: CommandEnvironment) -> Self {
+        let directory = directory.into();
+        Self { directory, environment, one_at_a_time: Arc::default() }
+    }
+
+    /// Plans the worktree of a run that would otherwise work in that folder.
+    pub(crate) async fn plan(
+        &self,
+        folder: &Path,
+        run: &RunId,
+    ) -> Result<WorktreePlan, WorktreeError> {
+        let place = self.made()?;
+        let folder = folder.canonicalize().map_err(WorktreeError::disk(folder))?;
+        let git = Git::unread(&self.environment, &folder, &place)?;
+        let top = git.line(["rev-parse", "--show-toplevel"]).await;
+        let no_repository =
+            |said: String| WorktreeError::NoRepository { folder: folder.clone(), said };
+        let repository = match top {
+            Ok(top) => PathBuf::from(top),
+            Err(WorktreeError::Refused { said, .. }) => return Err(no_repository(said)),
+            Err(error) => return Err(error),
+        };
+        let real = repository.canonicalize().map_err(WorktreeError::disk(&repository))?;
+        let Ok(below) = folder.strip_prefix(&real) else {
+            return Err(no_repository("the repository works in another folder".to_owned()));
+        };
+        let head = ["rev-parse", "--verify", "--quiet", "--end-of-options", "HEAD^{commit}"];
+        match git.run(head).await {
+            Err(WorktreeError::Refused { .. }) => return Err(WorktreeError::NoCommit(real)),
+            head => head?,
+        };
+        let directory = place.join(run.as_str());
+        let branch = format!("attache/{run}");
+        let below = below.to_owned();
+        let origin = Origin::Files { repository: real, branch };
+        Ok(WorktreePlan { worktrees: self.clone(), directory, below, origin })
+    }
+
+    /// Plans to go on in the worktree of an earlier run, which worked in that folder.
+    pub(crate) fn plan_again(
+        &self,
+        facts: &WorktreeFacts,
+        folder: &Path,
+    ) -> Result<WorktreePlan, WorktreeError> {
+        self.made()?;
+        let directory = PathBuf::from(&facts.directory);
+        let below = folder.strip_prefix(&directory).unwrap_or(Path::new("")).to_owned();
+        let origin = Origin::Earlier(facts.clone());
+        Ok(WorktreePlan { worktrees: self.clone(), directory, below, origin })
+    }
+
+    /// Plans a worktree for a run that goes another way than an earlier one, whose files it begins with.
+    pub(crate) fn plan_branch(
+        &self,
+        facts: &WorktreeFacts,
+        folder: &Path,
+        run: &RunId,
+    ) -> Result<WorktreePlan, WorktreeError> {
+        let again = self.plan_again(facts, folder)?;
+        let directory = self.made()?.join(run.as_str());
+        let origin = Origin::Branched { earlier: facts.clone(), branch: format!("attache/{run}") };
+        Ok(WorktreePlan { directory, origin, ..again })
+    }
+
+    /// The directory of the worktrees, which exists.
+    fn made(&self) -> Result<PathBuf, WorktreeError> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
+        made.and_then(|()| self.directory.canonicalize())
+            .map_err(WorktreeError::disk(&self.directory))
+    }
+}
+
+impl WorktreePlan {
+    /// Where the run will work.
+    pub(crate) fn folder(&self) -> PathBuf {
+        // Joining nothing would end the path with a slash.
+        if self.below.as_os_str().is_empty() {
+            return self.directory.clone();
+        }
+        self.directory.join(&self.below)
+    }
+
+    /// Makes the worktree, or takes over the one that an earlier run left.
+    pub(crate) async fn make(self) -> Result<Worktree, WorktreeError> {
+        let Self { worktrees, directory, below, origin } = self;
+        let place = worktrees.made()?;
+        let taken = Lease::take(&directory).map_err(WorktreeError::disk(&directory))?;
+        let mut lease = taken.ok_or_else(|| WorktreeError::InUse(directory.clone()))?;
+        let mut making = Making {
+            worktrees: &worktrees,
+            place: &place,
+            directory: &directory,
+            lease: &mut lease,
+        };
+        let made = match origin {
+            Origin::Files { repository, branch } => making.of_files(&repository, branch).await,
+            Origin::Earlier(facts) => making.again(facts).await,
+            Origin::Branched { earlier, branch } => making.branched(&earlier, branch).await,
+        };
+        let folder = directory.join(&below);
+        // A folder that holds nothing git knows of is not in the worktree yet.
+        let entered = |facts| match fs::create_dir_all(&folder) {
+            Ok(()) => Ok(facts),
+            Err(error) => Err(WorktreeError::disk(&folder)(error)),
+        };
+        match made.and_then(entered) {
+            Ok(facts) => Ok(Worktree { worktrees, facts, below, lease }),
+            Err(error) => {
+                let leftover = Leftover { run: String::new(), directory };
+                // The reason matters more than what is left; the next clean-up finds that.
+                worktrees.remove_leased(lease, &leftover).await.unwrap_or_default();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A worktree that is being made.
+struct Making<'w> {
+    worktrees: &'w Worktrees,
+    place: &'w Path,
+    directory: &'w Path,
+    lease: &'w mut Lease,
+}
+
+impl Making<'_> {
+    async fn git(&self, directory: &Path) -> Result<Git, WorktreeError> {
+        Git::new(&self.worktrees.environment, directory, self.place).await
+    }
+
+    /// A worktree with the files of a repository's working tree as they are.
+    async fn of_files(
+        &mut self,
+        repository: &Path,
+        branch: String,
+    ) -> Result<WorktreeFacts, WorktreeError> {
+        let git = self.git(repository).await?;
+        let head = git.object(["rev-parse", "--verify", "HEAD^{commit}"]).await?;
+        let committed = git.object(["rev-parse", "--verify", "HEAD^{tree}"]).await?;
+        let tree = snapshot::tree(&git, self.place).await?;
+        let start = if tree == committed {
+            head
+        } else {
+            let why = "Files as they were when the agent began";
+            git.object(["commit-tree", &tree, "-p", &head, "-m", why]).await?
+        };
+        let facts = self.facts(&git, repository, branch, start).await?;
+        self.add(&git, &["-b", &facts.branch], &facts.start, &facts).await?;
+        Ok(facts)
+    }
+
+    /// The worktree of an earlier run: as it was left, or made again from its branch. Where the earlier
+    /// run changed nothing there is neither, and it begins with the files as they are now.
+    async fn again(&mut self, facts: WorktreeFacts) -> Result<WorktreeFacts, WorktreeError> {
+        let is_whole = self.lease.read() == Some(Leased { is_ready: true, facts: facts.clone() });
+        if is_whole && self.directory.is_dir() && Path::new(&facts.git_dir).is_dir() {
+            return Ok(facts);
+        }
+        let repository = PathBuf::from(&facts.repository);
+        let git = self.git(&repository).await?;
+        settling::remove(&facts).await?;
+        let branch = format!("refs/heads/{}", facts.branch);
+        match git.object(["rev-parse", "--verify", "--quiet", &branch]).await {
+            Err(WorktreeError::Refused { .. }) => {
+                self.of_files(&repository, facts.branch.clone()).await
+            }
+            Err(error) => Err(error),
+            Ok(_) => {
+                let facts = self.facts(&git, &repository, facts.branch, facts.start).await?;
+                self.add(&git, &["--force"], &facts.branch, &facts).await?;
+                Ok(facts)
+            }
+        }
+    }
+
+    /// A worktree with what an earlier run left on its branch; without one, with the files of today.
+    async fn branched(
+        &mut self,
+        earlier: &WorktreeFacts,
+        branch: String,
+    ) -> Result<WorktreeFacts, WorktreeError> {
+        let repository = PathBuf::from(&earlier.repository);
+        let git = self.git(&repository).await?;
+        let left = format!("refs/heads/{}", earlier.branch);
+        let tip = match git.object(["rev-parse", "--verify", "--quiet", &left]).await {
+            Err(WorktreeError::Refused { .. }) => return self.of_files(&repository, branch).await,
+            tip => tip?,
+        };
+        let facts = self.facts(&git, &repository, branch, earlier.start.clone()).await?;
+        self.add(&git, &["-b", &facts.branch], &tip, &facts).await?;
+        Ok(facts)
+    }
+
+    /// What the worktree will be, before it is.
+    async fn facts(
+        &self,
+        git: &Git,
+        repository: &Path,
+        branch: String,
+        start: String,
+    ) -> Result<WorktreeFacts, WorktreeError> {
+        let text = |path: &Path| {
+            path.to_str().map(str::to_owned).ok_or_else(|| WorktreeError::NotText(path.to_owned()))
+        };
+        let common = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+        let common = PathBuf::from(git.line(common).await?);
+        // No other worktree has the name of this run.
+        let name = self.directory.file_name().unwrap_or_default();
+        Ok(WorktreeFacts {
+            directory: text(self.directory)?,
+            repository: text(repository)?,
+            git_dir: text(&common.join("worktrees").join(name))?,
+            branch,
+            start,
+        })
+    }
+
+    async fn add(
+        &mut self,
+        git: &Git,
+        how: &[&str],
+        start: &str,
+        facts: &WorktreeFacts,
+    ) -> Result<(), WorktreeError> {
+        let mut leased = Leased { is_ready: false, facts: facts.clone() };
+        self.lease.write(&leased).map_err(WorktreeError::disk(self.directory))?;
+        let mut arguments: Vec<OsString> =
+            ["worktree", "add", "--quiet", "--no-checkout"].map(Into::into).to_vec();
+        arguments.extend(how.iter().map(Into::into));
+        arguments.extend([self.directory.into(), start.into()]);
+        let alone = self.worktrees.one_at_a_time.lock().await;
+        git.run(arguments).await?;
+        drop(alone);
+        let git = self.git(self.directory).await?;
+        git.run(["reset", "--hard", "--quiet", "--no-recurse-submodules"]).await?;
+        leased.is_ready = true;
+        self.lease.write(&leased).map_err(WorktreeError::disk(self.directory))
+    }
+}
+
+impl Worktree {
+    /// What the run's header says about it.
+    pub(crate) fn facts(&self) -> &WorktreeFacts {
+        &self.facts
+    }
+}
