@@ -24,6 +24,29 @@ pub struct ToolSpec {
     pub repetition: Repeatability,
 }
 
+impl ToolSpec {
+    /// A tool that changes nothing: its calls run side by side and may be made again.
+    pub fn reading(name: impl Into<ToolName>, description: &str, parameters: Value) -> Self {
+        Self::of_kind(name.into(), description, parameters, Repeatability::Repeatable)
+    }
+
+    /// A tool that changes something: its calls run one after another, each once.
+    pub fn acting(name: impl Into<ToolName>, description: &str, parameters: Value) -> Self {
+        Self::of_kind(name.into(), description, parameters, Repeatability::Once)
+    }
+
+    fn of_kind(
+        name: ToolName,
+        description: &str,
+        parameters: Value,
+        repetition: Repeatability,
+    ) -> Self {
+        let description = description.trim_ascii().to_owned();
+        let concurrency = repetition.usual_concurrency();
+        Self { name, description, parameters, concurrency, repetition }
+    }
+}
+
 /// Whether calls may run side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

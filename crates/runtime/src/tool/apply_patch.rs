@@ -11,61 +11,28 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Concurrency, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput,
-    ToolSpec,
+    ToolOutput,
     arguments::{ArgumentError, Arguments},
-    file_edits::{self, Desk, Edits, Plan, check_length},
+    file_edits::{Desk, Edits, Plan, check_length},
 };
 
 /// Applies a patch.
 #[derive(Debug)]
 pub(super) struct ApplyPatch {
-    spec: ToolSpec,
-}
-
-impl ApplyPatch {
-    pub(super) fn new() -> Self {
-        Self {
-            spec: ToolSpec {
-                name: BuiltinTool::ApplyPatch.into(),
-                description: include_str!("apply_patch.md").trim_ascii().to_owned(),
-                concurrency: Concurrency::Exclusive,
-                repetition: Repeatability::Once,
-                parameters: json!({
-                    "type": "object",
-                    "properties": {"patch": {"type": "string"}},
-                    "required": ["patch"],
-                }),
-            },
-        }
-    }
-}
-
-impl Tool for ApplyPatch {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn foresee<'a>(
-        &'a self,
-        arguments: &'a Value,
-        context: &'a ToolContext,
-    ) -> Option<ForesightFuture<'a>> {
-        Some(file_edits::foresee::<Request>(arguments, context))
-    }
-
-    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
-        file_edits::call::<Request>(arguments, context)
-    }
-}
-
-#[derive(Debug)]
-struct Request {
     patch: String,
 }
 
-impl Edits for Request {
+impl Edits for ApplyPatch {
     const TOOL: BuiltinTool = BuiltinTool::ApplyPatch;
+    const DESCRIPTION: &'static str = include_str!("apply_patch.md");
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {"patch": {"type": "string"}},
+            "required": ["patch"],
+        })
+    }
 
     fn read(arguments: Value) -> Result<Self, ArgumentError> {
         let mut arguments = Arguments::new(arguments)?;

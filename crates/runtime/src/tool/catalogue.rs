@@ -8,9 +8,9 @@ use tokio::sync::Semaphore;
 
 use super::{
     Tool, apply_patch::ApplyPatch, edit_file::EditFile, exec_command::ExecCommand,
-    glob_files::GlobFiles, grep_files::GrepFiles, list_dir::ListDir, read_file::ReadFile,
-    shell::Shell, view_image::ViewImage, web_fetch::WebFetch, write_file::WriteFile,
-    write_stdin::WriteStdin,
+    file_edits::FileTool, glob_files::GlobFiles, grep_files::GrepFiles, list_dir::ListDir,
+    read_file::ReadFile, shell::Shell, view_image::ViewImage, web_fetch::WebFetch,
+    write_file::WriteFile, write_stdin::WriteStdin,
 };
 
 /// Every built-in tool. Make them once and share them: the searches among them take turns, so that a
@@ -23,9 +23,9 @@ pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(GlobFiles::new(Arc::clone(&turns))),
         Arc::new(GrepFiles::new(turns)),
         Arc::new(ViewImage::new()),
-        Arc::new(WriteFile::new()),
-        Arc::new(EditFile::new()),
-        Arc::new(ApplyPatch::new()),
+        Arc::new(FileTool::<WriteFile>::new()),
+        Arc::new(FileTool::<EditFile>::new()),
+        Arc::new(FileTool::<ApplyPatch>::new()),
         Arc::new(Shell::new()),
         Arc::new(ExecCommand::new()),
         Arc::new(WriteStdin::new()),

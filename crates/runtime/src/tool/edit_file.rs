@@ -12,68 +12,35 @@ use tokio_util::sync::CancellationToken;
 
 use self::replacement::{Places, Replacement};
 use super::{
-    Concurrency, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput,
-    ToolSpec,
+    ToolOutput,
     arguments::{ArgumentError, Arguments},
-    file_edits::{self, Desk, Edits, Plan, check_length},
+    file_edits::{Desk, Edits, Plan, check_length},
 };
 use crate::tool::workspace::Destination;
 
 /// Edits a file.
 #[derive(Debug)]
 pub(super) struct EditFile {
-    spec: ToolSpec,
-}
-
-#[derive(Debug)]
-struct Request {
     path: String,
     replacement: Replacement,
 }
 
-impl EditFile {
-    pub(super) fn new() -> Self {
-        Self {
-            spec: ToolSpec {
-                name: BuiltinTool::EditFile.into(),
-                description: include_str!("edit_file.md").trim_ascii().to_owned(),
-                concurrency: Concurrency::Exclusive,
-                repetition: Repeatability::Once,
-                parameters: json!({
-                    "type": "object",
-                    "properties": {
-                        "path": {"type": "string"},
-                        "old_string": {"type": "string"},
-                        "new_string": {"type": "string"},
-                        "replace_all": {"type": "boolean"},
-                    },
-                    "required": ["path", "old_string", "new_string"],
-                }),
-            },
-        }
-    }
-}
-
-impl Tool for EditFile {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn foresee<'a>(
-        &'a self,
-        arguments: &'a Value,
-        context: &'a ToolContext,
-    ) -> Option<ForesightFuture<'a>> {
-        Some(file_edits::foresee::<Request>(arguments, context))
-    }
-
-    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
-        file_edits::call::<Request>(arguments, context)
-    }
-}
-
-impl Edits for Request {
+impl Edits for EditFile {
     const TOOL: BuiltinTool = BuiltinTool::EditFile;
+    const DESCRIPTION: &'static str = include_str!("edit_file.md");
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "old_string": {"type": "string"},
+                "new_string": {"type": "string"},
+                "replace_all": {"type": "boolean"},
+            },
+            "required": ["path", "old_string", "new_string"],
+        })
+    }
 
     fn read(arguments: Value) -> Result<Self, ArgumentError> {
         let mut arguments = Arguments::new(arguments)?;
@@ -117,7 +84,7 @@ impl Edits for Request {
     }
 }
 
-impl Request {
+impl EditFile {
     fn explain(
         &self,
         destination: &Destination,

@@ -6,8 +6,7 @@ use attache_kernel::rights::tool_name::BuiltinTool;
 use serde_json::{Value, json};
 
 use super::{
-    Concurrency, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput,
-    ToolSpec,
+    ForesightFuture, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     artifacts::Bound,
     command_call::CommandCall,
@@ -32,12 +31,10 @@ pub(super) struct ExecCommand {
 impl ExecCommand {
     pub(super) fn new() -> Self {
         Self {
-            spec: ToolSpec {
-                name: BuiltinTool::ExecCommand.into(),
-                description: include_str!("exec_command.md").trim_ascii().to_owned(),
-                concurrency: Concurrency::Exclusive,
-                repetition: Repeatability::Once,
-                parameters: json!({
+            spec: ToolSpec::acting(
+                BuiltinTool::ExecCommand,
+                include_str!("exec_command.md"),
+                json!({
                     "type": "object",
                     "properties": {
                         "command": {"type": "string"},
@@ -49,7 +46,7 @@ impl ExecCommand {
                     },
                     "required": ["command"],
                 }),
-            },
+            ),
         }
     }
 }

@@ -8,7 +8,7 @@
 mod plan;
 mod report;
 
-use std::{future::ready, sync::Arc};
+use std::{fmt, future::ready, marker::PhantomData, sync::Arc};
 
 use attache_kernel::{
     rights::tool_name::BuiltinTool,
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use self::plan::FileEdit;
 pub(super) use self::plan::Plan;
 use super::{
-    ChangeSink, ForesightFuture, ToolContext, ToolFuture, ToolOutput,
+    ChangeSink, ForesightFuture, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::ArgumentError,
     artifacts::Artifacts,
     file_guard::Readable,
@@ -39,10 +39,15 @@ const MAX_CONTENT: usize = 10 << 20;
 /// How much is shown of what changed in a stale file, in lines and bytes.
 const STALE: (usize, usize) = (20, 2 * 1024);
 
-/// The arguments of a call that changes files.
-pub(super) trait Edits: Sized + Send + 'static {
+/// The arguments of a call that changes files, and the tool that takes them.
+pub(super) trait Edits: fmt::Debug + Sized + Send + Sync + 'static {
     /// The tool.
     const TOOL: BuiltinTool;
+    /// What the model is told about it.
+    const DESCRIPTION: &'static str;
+
+    /// The JSON Schema of its arguments.
+    fn parameters() -> Value;
 
     /// Reads the arguments.
     fn read(arguments: Value) -> Result<Self, ArgumentError>;
@@ -51,11 +56,40 @@ pub(super) trait Edits: Sized + Send + 'static {
     fn plan(self, desk: &Desk, stop: &CancellationToken) -> Result<Plan, ToolOutput>;
 }
 
+/// A tool that changes files.
+#[derive(Debug)]
+pub(super) struct FileTool<E> {
+    spec: ToolSpec,
+    edits: PhantomData<fn() -> E>,
+}
+
+impl<E: Edits> FileTool<E> {
+    pub(super) fn new() -> Self {
+        let spec = ToolSpec::acting(E::TOOL, E::DESCRIPTION, E::parameters());
+        Self { spec, edits: PhantomData }
+    }
+}
+
+impl<E: Edits> Tool for FileTool<E> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn foresee<'a>(
+        &'a self,
+        arguments: &'a Value,
+        context: &'a ToolContext,
+    ) -> Option<ForesightFuture<'a>> {
+        Some(foresee::<E>(arguments, context))
+    }
+
+    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+        call::<E>(arguments, context)
+    }
+}
+
 /// Finds out what a call would change.
-pub(super) fn foresee<'a, E: Edits>(
-    arguments: &'a Value,
-    context: &'a ToolContext,
-) -> ForesightFuture<'a> {
+fn foresee<'a, E: Edits>(arguments: &'a Value, context: &'a ToolContext) -> ForesightFuture<'a> {
     Box::pin(async move {
         let edits = match E::read(arguments.clone()) {
             Ok(edits) => edits,
@@ -71,7 +105,7 @@ pub(super) fn foresee<'a, E: Edits>(
 }
 
 /// Makes a call.
-pub(super) fn call<E: Edits>(arguments: Value, context: &ToolContext) -> ToolFuture<'_> {
+fn call<E: Edits>(arguments: Value, context: &ToolContext) -> ToolFuture<'_> {
     let edits = match E::read(arguments) {
         Ok(edits) => edits,
         Err(error) => return Box::pin(ready(error.into())),

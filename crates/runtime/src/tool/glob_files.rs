@@ -17,9 +17,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
-    arguments::Arguments, catalogue::threads, file_filter::FileFilter, file_guard::Readable,
-    off_thread::in_turn,
+    Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, arguments::Arguments, catalogue::threads,
+    file_filter::FileFilter, file_guard::Readable, off_thread::in_turn,
 };
 use crate::tool::workspace::{Kind, Location, NameKind, Next, PathError, Seen, Walked, Workspace};
 
@@ -57,12 +56,10 @@ struct Found {
 impl GlobFiles {
     pub(super) fn new(turns: Arc<Semaphore>) -> Self {
         Self {
-            spec: ToolSpec {
-                name: BuiltinTool::GlobFiles.into(),
-                description: include_str!("glob_files.md").trim_ascii().to_owned(),
-                concurrency: Concurrency::Parallel,
-                repetition: Repeatability::Repeatable,
-                parameters: json!({
+            spec: ToolSpec::reading(
+                BuiltinTool::GlobFiles,
+                include_str!("glob_files.md"),
+                json!({
                     "type": "object",
                     "properties": {
                         "pattern": {"type": "string"},
@@ -70,7 +67,7 @@ impl GlobFiles {
                     },
                     "required": ["pattern"],
                 }),
-            },
+            ),
             turns,
         }
     }

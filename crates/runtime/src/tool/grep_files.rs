@@ -16,9 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use self::{query::Query, search::Search};
-use super::{
-    Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolSpec, off_thread::in_turn,
-};
+use super::{Tool, ToolContext, ToolFuture, ToolSpec, off_thread::in_turn};
 
 /// Searches file contents.
 #[derive(Debug)]
@@ -30,12 +28,10 @@ pub(super) struct GrepFiles {
 impl GrepFiles {
     pub(super) fn new(turns: Arc<Semaphore>) -> Self {
         Self {
-            spec: ToolSpec {
-                name: BuiltinTool::GrepFiles.into(),
-                description: include_str!("grep_files.md").trim_ascii().to_owned(),
-                concurrency: Concurrency::Parallel,
-                repetition: Repeatability::Repeatable,
-                parameters: json!({
+            spec: ToolSpec::reading(
+                BuiltinTool::GrepFiles,
+                include_str!("grep_files.md"),
+                json!({
                     "type": "object",
                     "properties": {
                         "pattern": {"type": "string"},
@@ -53,7 +49,7 @@ impl GrepFiles {
                     },
                     "required": ["pattern"],
                 }),
-            },
+            ),
             turns,
         }
     }

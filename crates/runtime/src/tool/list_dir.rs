@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::tree::Tree;
 use super::{
-    Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
-    arguments::Arguments, file_guard::Readable, off_thread::off_thread, wording::count,
+    Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, arguments::Arguments,
+    file_guard::Readable, off_thread::off_thread, wording::count,
 };
 use crate::tool::{
     artifacts::{Artifacts, Bound},
@@ -35,19 +35,17 @@ pub(super) struct ListDir {
 impl ListDir {
     pub(super) fn new() -> Self {
         Self {
-            spec: ToolSpec {
-                name: BuiltinTool::ListDir.into(),
-                description: include_str!("list_dir.md").trim_ascii().to_owned(),
-                concurrency: Concurrency::Parallel,
-                repetition: Repeatability::Repeatable,
-                parameters: json!({
+            spec: ToolSpec::reading(
+                BuiltinTool::ListDir,
+                include_str!("list_dir.md"),
+                json!({
                     "type": "object",
                     "properties": {
                         "path": {"type": "string"},
                         "depth": {"type": "integer"},
                     },
                 }),
-            },
+            ),
         }
     }
 }

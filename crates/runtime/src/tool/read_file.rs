@@ -18,8 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::{Line, Lines};
 use super::{
-    AnswerForm, Concurrency, Repeatability, SeenFiles, Tool, ToolContext, ToolFuture, ToolOutput,
-    ToolSpec,
+    AnswerForm, SeenFiles, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     content::{self, Content},
     file_guard::Readable,
@@ -54,12 +53,10 @@ struct Request {
 impl ReadFile {
     pub(super) fn new() -> Self {
         Self {
-            spec: ToolSpec {
-                name: BuiltinTool::ReadFile.into(),
-                description: include_str!("read_file.md").trim_ascii().to_owned(),
-                concurrency: Concurrency::Parallel,
-                repetition: Repeatability::Repeatable,
-                parameters: json!({
+            spec: ToolSpec::reading(
+                BuiltinTool::ReadFile,
+                include_str!("read_file.md"),
+                json!({
                     "type": "object",
                     "properties": {
                         "path": {"type": "string"},
@@ -68,7 +65,7 @@ impl ReadFile {
                     },
                     "required": ["path"],
                 }),
-            },
+            ),
         }
     }
 }

@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 
 use self::report::{Ended, report};
 use super::{
-    Concurrency, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput,
-    ToolSpec,
+    ForesightFuture, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     artifacts::Bound,
     command_call::CommandCall,
@@ -34,12 +33,10 @@ pub(super) struct Shell {
 impl Shell {
     pub(super) fn new() -> Self {
         Self {
-            spec: ToolSpec {
-                name: BuiltinTool::Shell.into(),
-                description: include_str!("shell.md").trim_ascii().to_owned(),
-                concurrency: Concurrency::Exclusive,
-                repetition: Repeatability::Once,
-                parameters: json!({
+            spec: ToolSpec::acting(
+                BuiltinTool::Shell,
+                include_str!("shell.md"),
+                json!({
                     "type": "object",
                     "properties": {
                         "command": {"type": "string"},
@@ -50,7 +47,7 @@ impl Shell {
                     },
                     "required": ["command"],
                 }),
-            },
+            ),
         }
     }
 }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use self::pixels::Pixels;
 use super::{
-    Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     content::{self, Content, ImageFormat},
     off_thread::off_thread,
@@ -39,17 +39,15 @@ pub(super) struct ViewImage {
 impl ViewImage {
     pub(super) fn new() -> Self {
         Self {
-            spec: ToolSpec {
-                name: BuiltinTool::ViewImage.into(),
-                description: include_str!("view_image.md").trim_ascii().to_owned(),
-                concurrency: Concurrency::Parallel,
-                repetition: Repeatability::Repeatable,
-                parameters: json!({
+            spec: ToolSpec::reading(
+                BuiltinTool::ViewImage,
+                include_str!("view_image.md"),
+                json!({
                     "type": "object",
                     "properties": {"path": {"type": "string"}},
                     "required": ["path"],
                 }),
-            },
+            ),
         }
     }
 }

@@ -19,8 +19,8 @@ use self::{
     site::{Site, SiteError},
 };
 use super::{
-    Concurrency, Foresight, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture,
-    ToolOutput, ToolSpec, arguments::Arguments, off_thread::off_thread,
+    Foresight, ForesightFuture, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    arguments::Arguments, off_thread::off_thread,
 };
 use crate::{model::http::Proxies, tool::artifacts::Bound};
 
@@ -50,17 +50,15 @@ pub struct WebFetch {
 impl WebFetch {
     /// Fetches pages that way.
     pub fn new(access: WebAccess) -> Self {
-        let spec = ToolSpec {
-            name: BuiltinTool::WebFetch.into(),
-            description: include_str!("web_fetch.md").trim_ascii().to_owned(),
-            concurrency: Concurrency::Parallel,
-            repetition: Repeatability::Repeatable,
-            parameters: json!({
+        let spec = ToolSpec::reading(
+            BuiltinTool::WebFetch,
+            include_str!("web_fetch.md"),
+            json!({
                 "type": "object",
                 "properties": {"url": {"type": "string"}},
                 "required": ["url"],
             }),
-        };
+        );
         Self { spec, site: Site::new(access) }
     }
 

@@ -7,66 +7,33 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Concurrency, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput,
-    ToolSpec,
+    ToolOutput,
     arguments::{ArgumentError, Arguments},
-    file_edits::{self, Desk, Edits, Plan, check_length},
+    file_edits::{Desk, Edits, Plan, check_length},
     seen_files::Knowledge,
 };
 
 /// Writes a file.
 #[derive(Debug)]
 pub(super) struct WriteFile {
-    spec: ToolSpec,
-}
-
-#[derive(Debug)]
-struct Request {
     path: String,
     content: String,
 }
 
-impl WriteFile {
-    pub(super) fn new() -> Self {
-        Self {
-            spec: ToolSpec {
-                name: BuiltinTool::WriteFile.into(),
-                description: include_str!("write_file.md").trim_ascii().to_owned(),
-                concurrency: Concurrency::Exclusive,
-                repetition: Repeatability::Once,
-                parameters: json!({
-                    "type": "object",
-                    "properties": {
-                        "path": {"type": "string"},
-                        "content": {"type": "string"},
-                    },
-                    "required": ["path", "content"],
-                }),
-            },
-        }
-    }
-}
-
-impl Tool for WriteFile {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn foresee<'a>(
-        &'a self,
-        arguments: &'a Value,
-        context: &'a ToolContext,
-    ) -> Option<ForesightFuture<'a>> {
-        Some(file_edits::foresee::<Request>(arguments, context))
-    }
-
-    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
-        file_edits::call::<Request>(arguments, context)
-    }
-}
-
-impl Edits for Request {
+impl Edits for WriteFile {
     const TOOL: BuiltinTool = BuiltinTool::WriteFile;
+    const DESCRIPTION: &'static str = include_str!("write_file.md");
+
+    fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "content": {"type": "string"},
+            },
+            "required": ["path", "content"],
+        })
+    }
 
     fn read(arguments: Value) -> Result<Self, ArgumentError> {
         let mut arguments = Arguments::new(arguments)?;

@@ -6,8 +6,7 @@ use attache_kernel::rights::tool_name::BuiltinTool;
 use serde_json::{Value, json};
 
 use super::{
-    Concurrency, Foresight, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture,
-    ToolOutput, ToolSpec,
+    Foresight, ForesightFuture, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     exec_command::{Patience, told},
 };
@@ -27,12 +26,10 @@ pub(super) struct WriteStdin {
 impl WriteStdin {
     pub(super) fn new() -> Self {
         Self {
-            spec: ToolSpec {
-                name: BuiltinTool::WriteStdin.into(),
-                description: include_str!("write_stdin.md").trim_ascii().to_owned(),
-                concurrency: Concurrency::Exclusive,
-                repetition: Repeatability::Once,
-                parameters: json!({
+            spec: ToolSpec::acting(
+                BuiltinTool::WriteStdin,
+                include_str!("write_stdin.md"),
+                json!({
                     "type": "object",
                     "properties": {
                         "session_id": {"type": "integer"},
@@ -41,7 +38,7 @@ impl WriteStdin {
                     },
                     "required": ["session_id"],
                 }),
-            },
+            ),
         }
     }
 }
