@@ -9,6 +9,7 @@ pub mod file_change;
 pub mod letter;
 pub mod limits;
 pub mod outcome;
+pub mod subagent;
 pub mod tool_spec;
 
 mod machine;

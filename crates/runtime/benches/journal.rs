@@ -151,7 +151,13 @@ fn turn() -> Vec<Entry> {
             artifacts: Vec::new(),
             data: None,
         };
-        add(Event::ToolReturned { tool_name, result, duration_ms: Some(3), changes: Vec::new() });
+        add(Event::ToolReturned {
+            tool_name,
+            result,
+            duration_ms: Some(3),
+            changes: Vec::new(),
+            delivers: Vec::new(),
+        });
     }
     add(Event::TurnCompleted { turn: 1, progress, total_tokens: 1000 });
     entries

@@ -3,4 +3,5 @@
 
 pub mod builtin;
 pub mod discovery;
+pub(crate) mod main_agent;
 pub mod trust;

@@ -7,6 +7,7 @@
 
 mod masking;
 mod past;
+mod tree;
 
 use std::{
     collections::VecDeque,
@@ -17,6 +18,8 @@ use attache_kernel::run::{assignment::Assignment, event::observed::RunEvent, tra
 use tokio::sync::Notify;
 
 use self::past::Past;
+pub use self::tree::TreeEvents;
+pub(crate) use self::tree::TreeLog;
 use crate::store::{Secrets, Store};
 
 /// The number of events a reader can leave unread before it is caught up from the journal.
@@ -36,6 +39,8 @@ struct Shared {
     run: OnceLock<Arc<Assignment>>,
     /// Where the journal can be read, and its header.
     journal: Option<(Arc<dyn Store>, Header)>,
+    /// Who reads the events of the whole tree.
+    tree: TreeLog,
 }
 
 #[derive(Debug, Default)]
@@ -81,9 +86,14 @@ impl EventLog {
     /// The log of a run with that header. Its readers see none of the store's secrets, and are caught
     /// up from the store.
     pub fn journalled(store: Arc<dyn Store>, header: Header) -> Self {
+        Self::in_tree(store, header, TreeLog::default())
+    }
+
+    /// The same for a run of that tree.
+    pub(crate) fn in_tree(store: Arc<dyn Store>, header: Header, tree: TreeLog) -> Self {
         let secrets = store.secrets().clone();
         let journal = Some((store, header));
-        Self { shared: Arc::new(Shared { secrets, journal, ..Shared::default() }) }
+        Self { shared: Arc::new(Shared { secrets, journal, tree, ..Shared::default() }) }
     }
 
     /// The events from that number on; those in the journal first.
@@ -108,7 +118,7 @@ impl EventLog {
 
     /// Whether anyone reads.
     pub(crate) fn is_read(&self) -> bool {
-        !self.shared.lock().readers.is_empty()
+        !self.shared.lock().readers.is_empty() || self.shared.tree.is_read()
     }
 
     /// The length of the end of a text that may be the beginning of a key and must not be shown yet.
@@ -126,6 +136,8 @@ impl EventLog {
         let mut state = self.shared.lock();
         state.recorded = last_seq;
         state.hand_out(&events);
+        drop(state);
+        self.shared.tree.hand_out(&self.shared, &events);
     }
 
     /// Shows an event that is not in the journal.
@@ -133,6 +145,7 @@ impl EventLog {
         if self.is_read() {
             let events = self.shared.masked(vec![event]);
             self.shared.lock().hand_out(&events);
+            self.shared.tree.hand_out(&self.shared, &events);
         }
     }
 

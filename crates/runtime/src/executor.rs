@@ -5,6 +5,7 @@
 //! and with it everything it holds.
 
 mod model_turn;
+mod news;
 mod recorder;
 mod tool_turn;
 
@@ -17,7 +18,7 @@ use attache_kernel::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::recorder::Recorder;
+use self::{news::Untold, recorder::Recorder};
 use crate::{
     approvals::Approvals,
     events::EventLog,
@@ -108,6 +109,7 @@ pub async fn drive(execution: Execution) -> Result<(Run, Outcome), Broken> {
         patience,
         links,
         slot: None,
+        untold: Untold::default(),
     };
     match driver.drive(opening).await {
         Ok(outcome) => Ok((driver.run, outcome)),
@@ -130,6 +132,8 @@ struct Driver {
     links: Links,
     /// Taken while the run goes on.
     slot: Option<Slot>,
+    /// What the agent has not been told about its subagents.
+    untold: Untold,
 }
 
 /// Why waiting ended before what was waited for.
@@ -161,6 +165,7 @@ impl Driver {
                 }
                 Step::Ask(question) => self.ask_turn(*question).await?,
                 Step::CallTools(calls) => self.tool_turn(calls).await?,
+                Step::Await => self.await_news().await?,
                 Step::Finished(outcome) => return Ok(*outcome),
             }
         }
@@ -192,7 +197,7 @@ impl Driver {
     }
 
     fn has_letters(&self) -> bool {
-        self.links.letters.as_ref().is_some_and(|letters| !letters.is_empty())
+        self.has_news() || self.links.letters.as_ref().is_some_and(|letters| !letters.is_empty())
     }
 
     /// Tells the agent what was left for it.
@@ -203,7 +208,7 @@ impl Driver {
         })
         .await?;
         self.delivered(&letters).await;
-        Ok(())
+        self.tell_news().await
     }
 
     /// What was left for the agent up to the end; nothing more can be left while the hold lasts.
@@ -264,6 +269,7 @@ impl Driver {
     }
 
     async fn interrupted(&mut self, interruption: Interruption) -> Result<(), StoreError> {
+        self.await_stopped_children().await?;
         match interruption {
             Interruption::TimeUp => self.feed(Run::clock).await,
             Interruption::Cancelled => self.feed(Run::cancelled).await,

@@ -4,6 +4,7 @@
 //! It knows no command line, prints nothing and reads no environment; the look-up, the rights and the
 //! model of a run are each worked out once.
 
+mod briefing;
 mod connection;
 mod error;
 mod inputs;
@@ -32,7 +33,8 @@ use attache_kernel::{
     },
     run::{
         Run,
-        assignment::{Assignment, TemplateFacts},
+        assignment::{Assignment, Finish, SessionSource, TemplateFacts},
+        fork::Fork,
         limits::{RunLimits, TreeAllowance},
         transcript::{fold, fold_through_turn},
     },
@@ -51,8 +53,8 @@ pub use self::{
     workplace::Workplace,
 };
 use crate::{
-    agents::{discovery::Discovery, trust::TrustStore},
-    approvals::Approvals,
+    agents::{discovery::Discovery, main_agent, trust::TrustStore},
+    approvals::{Approvals, Approver},
     clock,
     store::{RunState, Store},
     tasks::{
@@ -113,6 +115,11 @@ impl Host {
         })
     }
 
+    /// The agents there are now, without their tools and models.
+    pub(crate) fn agents(&self) -> Inventory {
+        self.look(|_, _| Appraisal::default())
+    }
+
     fn look(&self, appraise: impl Fn(&Definition, Trust) -> Appraisal) -> Inventory {
         let found = self.discovery().look(&self.trust);
         Inventory::new(found.candidates, found.events, appraise)
@@ -165,6 +172,7 @@ impl Host {
         let mut order = order;
         let subject = std::mem::replace(&mut order.subject, Subject::Named(String::new()));
         let mut prepared = match subject {
+            Subject::Main => self.main(order),
             Subject::Named(name) => self.fresh(self.agent(&name)?, order).await,
             Subject::Found(agent) => self.fresh(*agent, order).await,
             Subject::Earlier(earlier) => self.resumed(earlier, order),
@@ -271,13 +279,59 @@ impl Host {
             assignment.source = source;
         }
         assignment.limits = assignment.limits.with(order.limits);
+        let fork = order.fork.filter(|_| assignment.definition.fork_context);
+        let fork = fork.map(|fork| Fork::clone(&fork));
         let start = Start {
             stall: connection.stall,
             further_roots: self.workplace.further_roots.clone(),
+            approvals: approvals(order.approver, order.parent.as_ref()),
             parent: order.parent,
-            approvals: approvals(order.approver),
             permissions,
             worktree,
+            past: fork.map_or(Past::Nothing, Past::Fork),
+            ..Start::new(assignment, filtered.tools, connection.model, root)
+        };
+        Ok(Prepared { notices, start })
+    }
+
+    /// The main agent: it works for the user, with all tools, on the user's model.
+    fn main(&self, order: Order) -> Result<Prepared, OrderError> {
+        let Some(definition) = main_agent::definition() else {
+            return Err(OrderError::NothingRead("attache".to_owned()));
+        };
+        let mut notices = Vec::new();
+        let root = order.working_directory.clone();
+        let root = root.unwrap_or_else(|| self.workplace.working_directory.clone());
+        let filtered =
+            self.offer.rights(&definition, Trust::Trusted, (MAIN_DEPTH, order.schedule), None);
+        let wish =
+            ModelCallWish { model: order.model.as_deref(), provider: order.provider.as_deref() };
+        let models = self.models.for_main();
+        let choice = models
+            .choose(&definition, models.parent_model(), wish, &mut notices)
+            .map_err(ConnectError::from)?;
+        let cost_cap = self.cost_cap(order.limits.max_cost_usd);
+        let asker = Asker { definition: &definition, trust: Trust::Trusted, cost_cap };
+        let connection = self.switchboard.connect(&choice, asker, &models, &mut notices)?;
+        let permissions =
+            self.permissions(Stance::of(&definition), None, &root, order.auto_approval);
+        let ids = (new_run_id(), new_session_id());
+        let mut assignment = Assignment {
+            depth: MAIN_DEPTH,
+            finish: Finish::TextAnswer,
+            source: order.source.clone().unwrap_or(SessionSource::Exec),
+            description: order.description.clone(),
+            briefing: briefing::read(&root),
+            environment: facts(&root, &order),
+            model_limits: connection.limits,
+            ..Assignment::new(ids, definition, order.task.clone(), connection.used.clone())
+        };
+        assignment.limits = assignment.limits.with(order.limits);
+        let start = Start {
+            stall: connection.stall,
+            further_roots: self.workplace.further_roots.clone(),
+            approvals: approvals(order.approver, None),
+            permissions,
             ..Start::new(assignment, filtered.tools, connection.model, root)
         };
         Ok(Prepared { notices, start })
@@ -290,14 +344,23 @@ impl Host {
         let mut notices = Vec::new();
         let before = earlier.run.assignment();
         let definition = Arc::clone(&before.definition);
-        let today = self.today(&definition)?;
+        let is_main = before.depth == MAIN_DEPTH;
+        let today = if is_main { None } else { self.today(&definition)? };
         // A file that says something else now lends its trust to nothing that it said then.
         let trust = match &today {
             Some((record, Changed::No)) => order.trust.or_recorded(record.trusted),
+            None if is_main => Trust::Trusted,
             Some((_, Changed::Yes)) | None => order.trust.or_recorded(Trust::Untrusted),
         };
-        let place = (before.depth, order.schedule);
-        let mut filtered = self.offer.rights(&definition, trust, place, None);
+        let above = order.parent.as_ref().map(RunHandle::assignment);
+        let depth =
+            above.map_or(before.depth, |above| before.depth.max(above.depth.saturating_add(1)));
+        if above.is_some() && depth > self.offer.max_depth {
+            return Err(OrderError::TooDeep { depth, max_depth: self.offer.max_depth });
+        }
+        let parent_rights = above.map(|above| &above.rights);
+        let mut filtered =
+            self.offer.rights(&definition, trust, (depth, order.schedule), parent_rights);
         let mut limits = RunLimits::from(&definition.run_config);
         let mut stance = Stance::of(&definition);
         if let Some((record, changed)) = &today
@@ -307,7 +370,8 @@ impl Host {
             stance = stance.narrowed(Stance::of(now));
             if *changed == Changed::Yes {
                 let now_trust = order.trust.or_recorded(record.trusted);
-                let rights = self.offer.rights(now, now_trust, place, None);
+                let rights =
+                    self.offer.rights(now, now_trust, (depth, order.schedule), parent_rights);
                 filtered.tools = filtered.tools.intersection(&rights.tools);
                 filtered.withheld.extend(rights.withheld);
                 let agent = definition.agent_type.to_string();
@@ -348,11 +412,17 @@ impl Host {
         }
         let permissions =
             self.permissions(stance, order.parent.as_ref(), &root, order.auto_approval);
+        let parent_id = above.map(|above| above.agent_id.clone());
         let mut assignment = before.resumed_as(run_id, order.task);
         if worktree.is_some() {
             assignment.environment.cwd = root.display().to_string();
         }
         assignment.at_turn = earlier.at_turn;
+        assignment.depth = depth;
+        if parent_id.is_some() {
+            assignment.parent_id = parent_id;
+            assignment.description = order.description;
+        }
         assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
         let mut assignment = assignment.narrowed_to(&filtered.tools, limits);
         assignment.model = connection.used;
@@ -362,8 +432,8 @@ impl Host {
         let start = Start {
             stall: connection.stall,
             further_roots: self.workplace.further_roots.clone(),
+            approvals: approvals(order.approver, order.parent.as_ref()),
             parent: order.parent,
-            approvals: approvals(order.approver),
             permissions,
             worktree,
             past: match earlier.at_turn {
@@ -479,6 +549,8 @@ pub fn appraise(
 
 /// The depth of an agent that nobody but the user started.
 const FIRST_DEPTH: u32 = 1;
+/// The depth of the main agent.
+const MAIN_DEPTH: u32 = 0;
 
 impl EarlierRun {
     /// Whether that word names the run's agent, in any spelling.
@@ -487,8 +559,13 @@ impl EarlierRun {
     }
 }
 
-fn approvals(approver: Option<Arc<dyn crate::approvals::Approver>>) -> Approvals {
-    approver.map_or_else(Approvals::default, Approvals::new)
+/// Who is asked: a child's questions go to whoever its parent's go to.
+fn approvals(approver: Option<Arc<dyn Approver>>, parent: Option<&RunHandle>) -> Approvals {
+    match (parent, approver) {
+        (Some(parent), _) => parent.live().approvals.clone(),
+        (None, Some(approver)) => Approvals::new(approver),
+        (None, None) => Approvals::default(),
+    }
 }
 
 fn as_before(run: &Run) -> ModelChoice {

@@ -16,6 +16,8 @@ pub mod host;
 #[doc(hidden)]
 pub mod agents;
 
+mod delegation;
+
 #[doc(hidden)]
 pub mod executor;
 pub mod tasks;

@@ -11,7 +11,7 @@ use attache_kernel::{agent::registry::Inventory, id::RunId};
 
 pub use self::builder::{BuildError, RuntimeBuilder};
 use crate::{
-    events::Events,
+    events::TreeEvents,
     host::{Agent, EarlierRun, Host, Order, OrderError, Prepared},
     store::Store,
     tasks::{RunHandle, Runs, StartError},
@@ -90,14 +90,15 @@ impl Runtime {
 
     /// Starts a run. It goes on by itself; the handle tells of it.
     pub async fn start(&self, prepared: Prepared) -> Result<RunHandle, StartError> {
-        Ok(self.start_watched(prepared).await?.0)
+        self.runs.start_below(prepared.start, Some(Arc::clone(&self.host))).await
     }
 
-    /// Starts a run, with a reader that is there before the run begins and misses no piece of a message.
+    /// Starts a run, with a reader of its events and of those of the runs below it. The reader is there
+    /// before the run begins and misses no piece of a message.
     pub async fn start_watched(
         &self,
         prepared: Prepared,
-    ) -> Result<(RunHandle, Events), StartError> {
+    ) -> Result<(RunHandle, TreeEvents), StartError> {
         self.runs.start_watched(prepared.start, Some(Arc::clone(&self.host))).await
     }
 

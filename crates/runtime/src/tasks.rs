@@ -4,9 +4,11 @@
 //! changes nothing, dropping the runtime ends the run.
 
 mod call_rules;
+mod children;
 mod delegate;
 mod handle;
 mod inbox;
+mod news;
 mod recorded;
 mod runs;
 mod slots;
@@ -16,6 +18,7 @@ use std::sync::Arc;
 
 pub use self::{
     call_rules::Permissions,
+    children::Child,
     delegate::{Delegate, DelegateError},
     handle::{RunHandle, RuntimeDropped},
     inbox::{Inbox, InboxError},
@@ -24,9 +27,11 @@ pub use self::{
     tree::TreeLimits,
 };
 pub(crate) use self::{
+    children::Children,
     handle::LiveRun,
     inbox::{LastLook, Letters, letterbox},
-    slots::{Slot, Slots},
+    news::{News, NewsItem},
+    slots::{Levels, Slot, Slots},
     tree::TreeBudget,
 };
 
@@ -37,6 +42,8 @@ pub struct Links {
     pub(crate) letters: Option<Letters>,
     /// Where it waits to begin; none begins at once.
     pub(crate) slots: Option<Slots>,
+    /// What it is told about the subagents it started.
+    pub(crate) news: News,
     /// What its tree may use.
     pub(crate) budget: Arc<TreeBudget>,
 }

@@ -36,8 +36,8 @@ mod write_stdin;
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 pub use attache_kernel::rights::permission::Foresight;
-use attache_kernel::run::message::Image;
 pub use attache_kernel::run::tool_spec::{Concurrency, Repeatability, ToolSpec};
+use attache_kernel::{id::RunId, rights::filter::ToolSet, run::message::Image};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -45,6 +45,7 @@ pub use self::{change_sink::ChangeSink, file_guard::FileGuard, seen_files::SeenF
 use self::{findings::Findings, output::OutputSink};
 use crate::{
     executor::Patience,
+    host::Host,
     process::Processes,
     tasks::Delegate,
     tool::{
@@ -92,6 +93,13 @@ use crate::{
 pub trait Tool: fmt::Debug + Send + Sync {
     /// What the model is told about it, paid for on every turn, and what a call does to the world.
     fn spec(&self) -> &ToolSpec;
+
+    /// The same for an agent with these rights behind that front door, where what the model is told
+    /// depends on them.
+    fn spec_for(&self, host: &Host, rights: &ToolSet) -> Option<ToolSpec> {
+        let (_, _) = (host, rights);
+        None
+    }
 
     /// How long a call with these arguments may take, where `usual` is what others may. Time spent
     /// asking for approval does not count.
@@ -207,6 +215,8 @@ pub struct ToolOutput {
     pub artifacts: Vec<PathBuf>,
     /// The answer as values, where they were asked for; it never reaches a provider.
     pub data: Option<Arc<Value>>,
+    /// The background agents whose results are in the answer.
+    pub delivers: Vec<RunId>,
 }
 
 impl ToolOutput {
@@ -218,6 +228,7 @@ impl ToolOutput {
             images: Vec::new(),
             artifacts: Vec::new(),
             data: None,
+            delivers: Vec::new(),
         }
     }
 

@@ -187,6 +187,7 @@ impl Driver {
                     }
                 }
                 Step::BeginCalls => self.run.begin_calls(self.now),
+                Step::Await => panic!("nothing is announced here"),
                 Step::Ask(question) => panic!("nobody can be asked: {question:?}"),
                 Step::CallTools(calls) => {
                     let call = calls.into_iter().next().unwrap();

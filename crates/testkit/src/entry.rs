@@ -23,5 +23,14 @@ pub fn tool_answer(seq: u64, text: &str) -> Entry {
         data: None,
     };
     let tool_name = "read_file".to_owned();
-    entry(seq, Event::ToolReturned { tool_name, result, duration_ms: Some(1), changes: Vec::new() })
+    entry(
+        seq,
+        Event::ToolReturned {
+            tool_name,
+            result,
+            duration_ms: Some(1),
+            changes: Vec::new(),
+            delivers: Vec::new(),
+        },
+    )
 }

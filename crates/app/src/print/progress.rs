@@ -6,7 +6,7 @@ mod call;
 use std::{collections::BTreeMap, time::Instant};
 
 use attache_kernel::run::event::activity::{EventType, SubagentActivityEvent};
-use attache_runtime::events::Events;
+use attache_runtime::events::TreeEvents;
 use serde_json::Value;
 
 use self::call::described;
@@ -51,7 +51,7 @@ impl<'a> Progress<'a> {
     }
 
     /// Shows everything until the last event.
-    pub(crate) async fn show(mut self, mut events: Events) -> Shown {
+    pub(crate) async fn show(mut self, mut events: TreeEvents) -> Shown {
         let mut shown = Shown::Cut;
         while let Some(event) = events.next().await {
             if let Some(activity) = event.activity() {

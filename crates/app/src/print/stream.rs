@@ -5,14 +5,14 @@
 use std::io;
 
 use attache_kernel::run::outcome::RunResult;
-use attache_runtime::events::Events;
+use attache_runtime::events::TreeEvents;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Reader, harmless, printer::Printer};
 
 /// Prints every event until the last.
-pub(crate) async fn print(mut events: Events, printer: &Printer) {
+pub(crate) async fn print(mut events: TreeEvents, printer: &Printer) {
     while let Some(event) = events.next().await {
         let Some(activity) = event.activity() else { continue };
         let Ok(line) = line("event", &activity) else { continue };

@@ -220,7 +220,7 @@ impl TranscriptPage {
                 self.reply(message);
                 self.used(usage, *cost_usd, at_ms);
             }
-            Event::ToolReturned { tool_name, result, duration_ms, changes } => {
+            Event::ToolReturned { tool_name, result, duration_ms, changes, .. } => {
                 self.answer(tool_name, result, *duration_ms);
                 self.changes(changes);
             }

@@ -171,7 +171,7 @@ impl<'a> Plan<'a> {
     fn judge_depth(&self, tool: &ToolName) -> Result<(), WithheldReason> {
         let Delegation { depth, max_depth } = self.request.delegation;
         match tool.builtin() {
-            Some(BuiltinTool::TodoWrite) => Err(WithheldReason::MainAgentOnly),
+            Some(BuiltinTool::TodoWrite) if depth > 0 => Err(WithheldReason::MainAgentOnly),
             Some(tool) if BuiltinTool::DELEGATION.contains(&tool) && depth >= max_depth => {
                 Err(WithheldReason::Depth { depth, max_depth })
             }

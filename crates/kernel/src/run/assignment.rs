@@ -53,6 +53,9 @@ pub struct Assignment {
     pub rights: ToolSet,
     /// How the agent hands in its answer.
     pub finish: Finish,
+    /// What the project asks of a main agent, beside its instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub briefing: Option<String>,
     /// The task.
     pub task: String,
     /// The task in a few words, where the caller gave them.
@@ -234,6 +237,7 @@ impl Assignment {
             rights: ToolSet::default(),
             definition,
             finish: Finish::CompleteTask,
+            briefing: None,
             task: task.into(),
             description: None,
             inputs: Map::new(),

@@ -36,6 +36,9 @@ pub enum Event {
         /// How many of the first messages always stay, besides the task; `None` means all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         opening: Option<u64>,
+        /// Background agents of the run that this one continues, whose results it has not seen.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        background: Vec<RunId>,
     },
     /// The run waits for a free place.
     Queued {
@@ -137,6 +140,9 @@ pub enum Event {
         /// What the tool did to files.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changes: Vec<FileChange>,
+        /// The background agents whose results are in the answer.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        delivers: Vec<RunId>,
     },
     /// A call waits for somebody's decision; it has not begun, and the wall clock is paused.
     ApprovalRequested {
@@ -197,6 +203,14 @@ pub enum Event {
         /// The letter that told it, where it might be delivered twice.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         letter: Option<LetterId>,
+        /// The background agents whose results it was told.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        delivers: Vec<RunId>,
+    },
+    /// The agent has answered, and waits for its background agents before that is its result.
+    Awaiting {
+        /// Those whose results it has not seen.
+        agents: Vec<RunId>,
     },
     /// The time ran out while the run was waiting.
     TimeUp {
@@ -238,6 +252,14 @@ pub enum Event {
         description: String,
         /// Who started it.
         origin: StartedBy,
+        /// Whether the run waits for it.
+        #[serde(default, skip_serializing_if = "Attendance::is_foreground")]
+        attendance: Attendance,
+    },
+    /// A subagent of this run goes on in the background; nobody waits for it any more.
+    SubAgentDetached {
+        /// Its run.
+        agent_id: RunId,
     },
     /// A subagent of this run ended.
     SubAgentEnd {
@@ -318,6 +340,23 @@ pub enum ApprovalDecision {
     Aborted,
 }
 
+/// Whether the run that started a subagent waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attendance {
+    /// The call that started it answers with its result.
+    #[default]
+    Foreground,
+    /// The run goes on, and is told of the result when there is one.
+    Background,
+}
+
+impl Attendance {
+    fn is_foreground(&self) -> bool {
+        *self == Self::Foreground
+    }
+}
+
 /// Who started a subagent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -350,7 +389,6 @@ impl Event {
                 | Self::TextChunk { .. }
                 | Self::ThoughtChunk { .. }
                 | Self::ToolOutputChunk { .. }
-                | Self::SubAgentStart { .. }
                 | Self::SubAgentEnd { .. }
         )
     }

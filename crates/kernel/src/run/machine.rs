@@ -99,6 +99,8 @@ pub enum Step {
     Ask(Box<Question>),
     /// Make these calls, which have begun, side by side, and feed back what they return.
     CallTools(Vec<PendingCall>),
+    /// Wait until something is announced: a background agent ends, or somebody writes.
+    Await,
     /// Nothing: the run is over.
     Finished(Box<Outcome>),
 }
@@ -285,6 +287,7 @@ impl Run {
         match (self.state.phase, self.outcome()) {
             (Phase::New, _) => Step::Start,
             (Phase::Tools, _) => self.next_of_calls(),
+            (Phase::Awaiting, _) => Step::Await,
             (Phase::Ended, Some(outcome)) => Step::Finished(Box::new(outcome)),
             (
                 Phase::Model

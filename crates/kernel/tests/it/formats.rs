@@ -16,7 +16,7 @@ use attache_kernel::{
         ModelFailure, Reply, Run, Stage, Step, ToolAnswer,
         assignment::{Assignment, RunRequest, SessionSource, SubAgentSource, TemplateFacts},
         event::{
-            ApprovalDecision, Event, StartedBy, StopReason,
+            ApprovalDecision, Attendance, Event, StartedBy, StopReason,
             activity::{EventType, SubagentActivityEvent},
             compaction::Compaction,
         },
@@ -390,6 +390,7 @@ fn a_parents_transcript_names_its_children() {
         name: "Plan".to_owned(),
         description: "Plan the change".to_owned(),
         origin: StartedBy::Main,
+        attendance: Attendance::Foreground,
     };
     let ended = Event::SubAgentEnd {
         agent_id: RunId::new("agent-2"),

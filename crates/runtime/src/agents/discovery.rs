@@ -72,6 +72,14 @@ enum Done {
     Vanished,
 }
 
+/// The text of a file that may be huge, a pipe, not text, or gone; `None` if it is one of those.
+pub(crate) fn file_text(path: &Path) -> Option<String> {
+    match file::read(path, Hashing::Unneeded) {
+        Content::Text { text, .. } => Some(text),
+        Content::Refused(_) | Content::Vanished => None,
+    }
+}
+
 impl Discovery {
     /// A discovery over those places.
     pub fn new(places: Places, rules: Rules) -> Self {

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use attache_kernel::{
     id::ToolCallId,
-    rights::tool_name::ToolName,
-    run::{PendingCall, Run, ToolAnswer, message::Artifact},
+    rights::tool_name::{BuiltinTool, ToolName},
+    run::{PendingCall, Run, ToolAnswer, fork::Fork, message::Artifact},
 };
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
@@ -63,9 +63,14 @@ impl Driver {
         } else {
             AnswerForm::Text
         };
+        let delegates = calls.iter().any(|call| can_delegate(&call.tool));
         let context = ToolContext {
             cancel: stop,
             answer_form,
+            delegate: self.context.delegate.clone().map(|delegate| {
+                let fork = delegates.then(|| Arc::new(Fork::from_parent(&self.run)));
+                delegate.forking(fork)
+            }),
             usual_time_limit: self.patience.tool,
             ..self.context.clone()
         };
@@ -86,9 +91,14 @@ impl Driver {
         loop {
             tokio::task::consume_budget().await;
             let interruption = self.interruption();
+            let news = self.links.news.clone();
             let finished = tokio::select! {
                 biased;
                 interruption = interruption => Err(interruption),
+                () = news.arrived() => {
+                    self.note_news().await?;
+                    continue;
+                }
                 finished = under_way.next() => Ok(finished),
                 piece = pieces.next() => {
                     self.recorder.show_output(&self.run, piece.call_id, piece.text);
@@ -98,6 +108,7 @@ impl Driver {
             while let Some(piece) = pieces.try_next() {
                 self.recorder.show_output(&self.run, piece.call_id, piece.text);
             }
+            self.note_news().await?;
             match finished {
                 Ok(Some((id, answer))) => {
                     self.recorder.output_over(&self.run, &id);
@@ -157,6 +168,15 @@ impl Driver {
     }
 }
 
+/// Whether a tool may start an agent that is to know what its parent knows.
+fn can_delegate(tool: &ToolName) -> bool {
+    match tool {
+        ToolName::Builtin(tool) => BuiltinTool::DELEGATION.contains(tool),
+        ToolName::Mcp { .. } => false,
+        ToolName::Host(_) => true,
+    }
+}
+
 /// Whether something can be found out about the calls that are judged next.
 pub(super) fn can_foresee(
     run: &Run,
@@ -183,6 +203,6 @@ fn into_answer(name: &str, output: ToolOutput) -> ToolAnswer {
             description: format!("the whole output of {name}"),
         })
         .collect();
-    let ToolOutput { text, is_error, images, data, artifacts: _ } = output;
-    ToolAnswer { text, is_error, images, artifacts, data, changes: Vec::new() }
+    let ToolOutput { text, is_error, images, data, delivers, artifacts: _ } = output;
+    ToolAnswer { text, is_error, images, artifacts, data, delivers, changes: Vec::new() }
 }

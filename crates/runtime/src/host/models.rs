@@ -209,6 +209,15 @@ impl Models {
         provider.is_some_and(|provider| provider.missing_key().is_none())
     }
 
+    /// The same for the main agent, which is no subagent: it runs on the user's model.
+    pub(super) fn for_main(&self) -> Self {
+        let mut models = self.clone();
+        models.policy.override_model = None;
+        models.policy.default_model = None;
+        models.policy.allowlist = Vec::new();
+        models
+    }
+
     /// The model a definition runs on if nobody asks for another.
     pub fn usual(&self, definition: &Definition, parent: &ParentModel) -> Option<ModelChoice> {
         self.question(definition, parent, ModelCallWish::default(), |question| {

@@ -10,7 +10,7 @@ use attache_kernel::{
         registry::Record,
     },
     rights::{filter::Schedule, permission::AutoApproval},
-    run::{Run, assignment::SessionSource, limits::ExplicitLimits},
+    run::{Run, assignment::SessionSource, fork::Fork, limits::ExplicitLimits},
 };
 use serde_json::{Map, Value};
 
@@ -42,6 +42,8 @@ pub struct Order {
     pub limits: ExplicitLimits,
     /// The run that asks for it.
     pub parent: Option<RunHandle>,
+    /// What the run that asks has said and seen; for agents that are to know it.
+    pub fork: Option<Arc<Fork>>,
     /// Whether the agent's file counts as trusted.
     pub trust: TrustFor,
     /// Where the agent works; none is the workspace.
@@ -61,6 +63,8 @@ pub struct Order {
 /// Who is to do it.
 #[derive(Debug)]
 pub enum Subject {
+    /// The main agent: it works for the user and delegates.
+    Main,
     /// The agent of that name, in any spelling.
     Named(String),
     /// An agent that was looked up.
@@ -115,6 +119,7 @@ impl Order {
             provider: None,
             limits: ExplicitLimits::default(),
             parent: None,
+            fork: None,
             trust: TrustFor::Recorded,
             working_directory: None,
             source: None,
@@ -177,6 +182,10 @@ impl Agent {
 }
 
 impl EarlierRun {
+    pub(crate) fn new(run: Run) -> Self {
+        Self { run: Box::new(run), at_turn: None }
+    }
+
     /// The run as far as it came.
     pub fn run(&self) -> &Run {
         &self.run

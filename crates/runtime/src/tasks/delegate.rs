@@ -5,8 +5,16 @@
 
 use std::sync::Arc;
 
-use super::{RunHandle, StartError, runs::WeakRuns};
-use crate::host::{Agent, Host, Notice, Order, OrderError};
+use attache_kernel::{
+    rights::filter::Schedule,
+    run::{event::Attendance, fork::Fork, subagent::SubagentNote},
+};
+
+use super::{Child, NewsItem, RunHandle, StartError, runs::WeakRuns};
+use crate::{
+    host::{Agent, Host, Notice, Order, OrderError},
+    store::Store,
+};
 
 /// Starts agents below one run. A copy does the same.
 #[derive(Debug, Clone)]
@@ -14,6 +22,8 @@ pub struct Delegate {
     pub(super) host: Arc<Host>,
     pub(super) runs: WeakRuns,
     pub(super) parent: RunHandle,
+    /// What the parent has said and seen, for agents that are to know it.
+    pub(super) fork: Option<Arc<Fork>>,
 }
 
 /// Why an agent was not started.
@@ -31,9 +41,24 @@ pub enum DelegateError {
 }
 
 impl Delegate {
+    /// The same, with what the parent has said and seen.
+    pub(crate) fn forking(self, fork: Option<Arc<Fork>>) -> Self {
+        Self { fork, ..self }
+    }
+
     /// The run that delegates.
     pub fn parent(&self) -> &RunHandle {
         &self.parent
+    }
+
+    /// The front door.
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Where runs are written down.
+    pub(crate) fn store(&self) -> Option<Arc<dyn Store>> {
+        Some(Arc::clone(self.runs.upgrade()?.store()))
     }
 
     /// The agent of that name, in any spelling, if it can be run.
@@ -41,12 +66,39 @@ impl Delegate {
         self.host.agent(name)
     }
 
+    /// The run that the parent started under that id, or under the only id that begins so.
+    pub fn child(&self, id: &str) -> Option<Child> {
+        self.parent.live().children.find(id)
+    }
+
     /// Starts an agent below the run. The parent that the order names is replaced.
     pub async fn start(&self, order: Order) -> Result<(RunHandle, Vec<Notice>), DelegateError> {
         let runs = self.runs.upgrade().ok_or(DelegateError::ShutDown)?;
-        let order = Order { parent: Some(self.parent.clone()), ..order };
+        let attendance = match order.schedule {
+            Schedule::Background => Attendance::Background,
+            Schedule::Foreground => Attendance::Foreground,
+        };
+        let fork = self.fork.clone();
+        let order = Order { parent: Some(self.parent.clone()), fork, ..order };
         let prepared = self.host.prepare(order, &**runs.store()).await?;
-        let (handle, _) = runs.start_watched(prepared.start, Some(Arc::clone(&self.host))).await?;
-        Ok((handle, prepared.notices))
+        let assignment = &prepared.start.assignment;
+        let (agent_id, name) =
+            (assignment.agent_id.clone(), assignment.definition.agent_type.clone());
+        let task = || assignment.task.lines().next().unwrap_or_default().to_owned();
+        let description = assignment.description.clone().unwrap_or_else(task);
+        let note = SubagentNote::Started { agent_id, name, description, attendance };
+        let news = &self.parent.live().news;
+        news.tell(NewsItem::Note(note.clone()));
+        let started = runs.start_below(prepared.start, Some(Arc::clone(&self.host))).await;
+        if let (Err(_), SubagentNote::Started { agent_id, name, .. }) = (&started, note) {
+            news.tell(NewsItem::Note(SubagentNote::Ended { agent_id, name, success: false }));
+        }
+        Ok((started?, prepared.notices))
+    }
+
+    /// The parent goes on without waiting for that run.
+    pub(crate) fn detached(&self, child: &RunHandle) {
+        let agent_id = child.id().clone();
+        self.parent.live().news.tell(NewsItem::Note(SubagentNote::Detached { agent_id }));
     }
 }

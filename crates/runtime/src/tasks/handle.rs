@@ -12,8 +12,11 @@ use attache_kernel::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Inbox, Permissions, TreeBudget};
-use crate::events::{EventLog, Events};
+use super::{Children, Inbox, News, Permissions, TreeBudget};
+use crate::{
+    approvals::Approvals,
+    events::{EventLog, Events, TreeLog},
+};
 
 /// A run that was started.
 ///
@@ -65,6 +68,16 @@ pub(crate) struct LiveRun {
     pub(crate) inbox: Inbox,
     pub(crate) cancel: CancellationToken,
     pub(crate) parent: Option<Weak<Self>>,
+    /// The runs it started.
+    pub(crate) children: Children,
+    /// What it is told about them.
+    pub(crate) news: News,
+    /// Who reads the events of the whole tree.
+    pub(crate) tree: TreeLog,
+    /// Whether its parent is to go on without waiting for it.
+    pub(crate) is_detached: watch::Sender<bool>,
+    /// Who is asked about its calls and those of the runs below it.
+    pub(crate) approvals: Approvals,
     /// By which its calls are judged, and those of the runs below it.
     pub(crate) permissions: Permissions,
     pub(crate) budget: Arc<TreeBudget>,
@@ -128,6 +141,19 @@ impl RunHandle {
     /// Stops the run and everything below it. It ends as `aborted`, with what it has.
     pub fn cancel(&self) {
         self.live.cancel.cancel();
+    }
+
+    /// Sends a run to the background: the call that waits for it answers at once, and its parent is told
+    /// of the result later. A run that nobody waits for goes on as it is.
+    pub fn send_to_background(&self) {
+        self.live.is_detached.send_replace(true);
+    }
+
+    /// Waits until somebody sends the run to the background.
+    pub(crate) async fn sent_to_background(&self) {
+        let mut detached = self.live.is_detached.subscribe();
+        // The sender is in what this handle holds.
+        drop(detached.wait_for(|detached| *detached).await);
     }
 
     /// Whether somebody stopped it.

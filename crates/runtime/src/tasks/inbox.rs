@@ -10,6 +10,8 @@ use std::{
 
 use attache_kernel::{id::LetterId, run::letter::Letter};
 
+use tokio::sync::Notify;
+
 use crate::store::{Held, MailKind, Mailbox};
 
 /// Messages that may wait for a run; more are refused.
@@ -35,6 +37,7 @@ pub enum InboxError {
 #[derive(Debug)]
 struct Waiting {
     letters: VecDeque<Letter>,
+    arrived: Arc<Notify>,
     is_open: bool,
 }
 
@@ -59,7 +62,11 @@ pub(crate) enum LastLook {
 
 /// An inbox and its reading end.
 pub(crate) fn letterbox(mailbox: Option<Arc<dyn Mailbox>>) -> (Inbox, Letters) {
-    let shared = Arc::new(Mutex::new(Waiting { letters: VecDeque::new(), is_open: true }));
+    let shared = Arc::new(Mutex::new(Waiting {
+        letters: VecDeque::new(),
+        arrived: Arc::default(),
+        is_open: true,
+    }));
     let inbox = Inbox { shared: Arc::clone(&shared) };
     (inbox, Letters { shared, mailbox, taken: BTreeSet::new() })
 }
@@ -84,18 +91,29 @@ impl Inbox {
             return Err(InboxError::Full);
         }
         waiting.letters.push_back(letter);
+        waiting.arrived.notify_one();
         Ok(())
     }
 
     /// Puts in what was found in the mailbox, where it stays until it is in the journal.
     pub(crate) fn put(&self, letter: Letter) {
-        lock(&self.shared).letters.push_back(letter);
+        let mut waiting = lock(&self.shared);
+        waiting.letters.push_back(letter);
+        waiting.arrived.notify_one();
     }
 }
 
 impl Letters {
     pub(crate) fn is_empty(&self) -> bool {
         lock(&self.shared).letters.is_empty()
+    }
+
+    /// Waits until there is a letter. Dropping the future loses nothing.
+    pub(crate) async fn arrived(&self) {
+        while self.is_empty() {
+            let arrived = Arc::clone(&lock(&self.shared).arrived);
+            arrived.notified().await;
+        }
     }
 
     /// Takes what waits.

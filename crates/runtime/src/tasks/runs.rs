@@ -27,7 +27,7 @@ use attache_kernel::{
         file_change::FileChange,
         fork::Fork,
         letter::Letter,
-        outcome::{Changes, RunResult, Surroundings},
+        outcome::{Changes, RunResult, Status, Surroundings},
         tool_spec::ToolSpec,
         transcript::Header,
     },
@@ -41,15 +41,16 @@ use crate::{
     approvals::Approvals,
     changes::run_patch::{Direction, RunPatch},
     clock,
-    events::{EventLog, Events},
+    delegation::what_became_of,
+    events::{EventLog, TreeEvents, TreeLog},
     executor::{Broken, Execution, Patience, drive},
     host::Host,
     model::Model,
     process::{CommandSetup, Processes},
     store::{MailKind, Mailbox, ResumeClaim, Secrets, Store, StoreError},
     tasks::{
-        Delegate, Links, LiveRun, Permissions, RunHandle, Slots, TreeBudget, TreeLimits,
-        call_rules::CallRules, letterbox,
+        Children, Delegate, Levels, Links, LiveRun, News, NewsItem, Permissions, RunHandle,
+        TreeBudget, TreeLimits, call_rules::CallRules, letterbox,
     },
     tool::{
         FileGuard, Tool, ToolContext,
@@ -72,7 +73,7 @@ struct Shared {
     store: Arc<dyn Store>,
     patience: Patience,
     commands: Arc<CommandSetup>,
-    slots: Slots,
+    slots: Levels,
     runs: Mutex<BTreeMap<RunId, Owned>>,
 }
 
@@ -210,7 +211,7 @@ impl Runs {
                 store,
                 patience,
                 commands: Arc::default(),
-                slots: Slots::new(u32::MAX),
+                slots: Levels::new(u32::MAX),
                 runs: Mutex::default(),
             }),
         }
@@ -229,7 +230,7 @@ impl Runs {
     #[must_use]
     pub fn with_slots(mut self, max_concurrent: u32) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
-            shared.slots = Slots::new(max_concurrent);
+            shared.slots = Levels::new(max_concurrent);
         }
         self
     }
@@ -271,23 +272,44 @@ impl Runs {
 
     /// Starts a run that cannot delegate. It goes on by itself; the handle tells of it.
     pub async fn start(&self, start: Start) -> Result<RunHandle, StartError> {
-        Ok(self.start_watched(start, None).await?.0)
+        self.start_below(start, None).await
     }
 
-    /// Starts a run whose tools may start others through that front door, with a reader that misses
-    /// nothing: it is there before the run begins.
+    /// Starts a run whose tools may start others through that front door, with a reader of its events
+    /// and of those of the runs below it. The reader is there before the run begins.
     pub async fn start_watched(
         &self,
+        start: Start,
+        host: Option<Arc<Host>>,
+    ) -> Result<(RunHandle, TreeEvents), StartError> {
+        let tree = TreeLog::default();
+        let events = tree.read();
+        Ok((self.start_in(tree, start, host).await?, events))
+    }
+
+    /// Starts a run whose events are read with those of its parent.
+    pub(crate) async fn start_below(
+        &self,
+        start: Start,
+        host: Option<Arc<Host>>,
+    ) -> Result<RunHandle, StartError> {
+        let tree = start.parent.as_ref().map(|parent| parent.live().tree.clone());
+        self.start_in(tree.unwrap_or_default(), start, host).await
+    }
+
+    async fn start_in(
+        &self,
+        tree: TreeLog,
         mut start: Start,
         host: Option<Arc<Host>>,
-    ) -> Result<(RunHandle, Events), StartError> {
+    ) -> Result<RunHandle, StartError> {
         let Some(plan) = start.worktree.take() else {
-            return self.start_in(start, host, &mut None).await;
+            return self.start_here(tree, start, host, &mut None).await;
         };
         let made = plan.make().await?;
         start.assignment.worktree = Some(made.facts().clone());
         let mut worktree = Some(made);
-        let started = self.start_in(start, host, &mut worktree).await;
+        let started = self.start_here(tree, start, host, &mut worktree).await;
         if let Some(unused) = worktree {
             unused.discard().await;
         }
@@ -295,23 +317,27 @@ impl Runs {
     }
 
     /// Starts a run in the folder that is there now. It takes the worktree if it begins.
-    async fn start_in(
+    async fn start_here(
         &self,
+        tree: TreeLog,
         mut start: Start,
         host: Option<Arc<Host>>,
         worktree: &mut Option<Worktree>,
-    ) -> Result<(RunHandle, Events), StartError> {
+    ) -> Result<RunHandle, StartError> {
         let shared = &self.shared;
-        let mut reach = Reach { claim: None, host, earlier_artifacts: Vec::new() };
+        let mut reach =
+            Reach { claim: None, host, earlier_artifacts: Vec::new(), tree, left_behind: None };
         if let Past::Earlier(earlier) = &start.past {
             let by = &start.assignment.agent_id;
             reach.claim = Some(shared.store.claim_resume(earlier.assignment(), by).await?);
             reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
+            let left = earlier.background().cloned().collect();
+            reach.left_behind = what_became_of(left, &*shared.store).await;
         }
         if let Past::Branch(earlier) = &start.past {
             reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
         }
-        shared.equip(&mut start.assignment, &start.rights);
+        shared.equip(&mut start.assignment, &start.rights, reach.host.as_deref());
         start.assignment.sandbox = shared.sandbox_of(&start.assignment).await;
         start.permissions.confine(&shared.commands).await;
         let guard: SharedGuard = Arc::new(CallRules {
@@ -351,6 +377,9 @@ impl WeakRuns {
 struct Reach {
     claim: Option<ResumeClaim>,
     host: Option<Arc<Host>>,
+    tree: TreeLog,
+    /// What became of the background agents of the run that it goes on from.
+    left_behind: Option<(String, Vec<RunId>)>,
     /// Where the artifacts of the runs lie that it goes on from.
     earlier_artifacts: Vec<PathBuf>,
 }
@@ -387,12 +416,16 @@ impl Shared {
     }
 
     /// Offers the tools that the rights allow and that there are.
-    fn equip(&self, assignment: &mut Assignment, rights: &ToolSet) {
+    fn equip(&self, assignment: &mut Assignment, rights: &ToolSet, host: Option<&Host>) {
         assignment.rights = rights.clone();
         assignment.tools.clear();
         for name in rights.names() {
             match self.tools.get(name) {
-                Some(tool) => assignment.tools.push(ToolSpec::clone(tool.spec())),
+                Some(tool) => {
+                    let spec = host.and_then(|host| tool.spec_for(host, rights));
+                    let spec = spec.unwrap_or_else(|| ToolSpec::clone(tool.spec()));
+                    assignment.tools.push(spec);
+                }
                 None => assignment.withheld_tools.push(WithheldTool {
                     tool: name.to_string(),
                     reason: "this version has no such tool yet".to_owned(),
@@ -409,8 +442,8 @@ impl Shared {
         start: Start,
         reach: Reach,
         worktree: &mut Option<Worktree>,
-    ) -> Result<(RunHandle, Events), StartError> {
-        let Reach { claim, host, earlier_artifacts } = reach;
+    ) -> Result<RunHandle, StartError> {
+        let Reach { claim, host, earlier_artifacts, tree, left_behind } = reach;
         let header = Header::new(format!("{:.3}", clock::now()), run.assignment().clone());
         let artifacts = self.store.artifacts_dir(&header.run)?;
         let mut workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
@@ -434,9 +467,18 @@ impl Shared {
         }
         let mailbox = self.store.mailbox(run.assignment())?;
         let (inbox, letters) = letterbox(Some(Arc::clone(&mailbox)));
+        let news = News::default();
+        if let Some((text, delivers)) = left_behind {
+            news.tell(NewsItem::Earlier { text, delivers });
+        }
         let live = Arc::new(LiveRun {
             run: Arc::new(run.assignment().clone()),
-            events: EventLog::journalled(Arc::clone(&self.store), header),
+            events: EventLog::in_tree(Arc::clone(&self.store), header, tree.clone()),
+            children: Children::default(),
+            news: news.clone(),
+            tree,
+            is_detached: watch::Sender::new(false),
+            approvals: start.approvals.clone(),
             inbox,
             cancel: cancel.clone(),
             parent: parent.map(Arc::downgrade),
@@ -447,7 +489,7 @@ impl Shared {
         let (sender, receiver) = watch::channel(None);
         let handle = RunHandle::new(Arc::clone(&live), receiver);
         let runs = Runs { shared: Arc::clone(self) }.downgrade();
-        let delegate = host.map(|host| Delegate { host, runs, parent: handle.clone() });
+        let delegate = host.map(|host| Delegate { host, runs, parent: handle.clone(), fork: None });
         let artifacts = Arc::new(Artifacts::new(artifacts).masking(secrets.clone()));
         let root = workspace.root().to_owned();
         let worktree = worktree.take();
@@ -471,7 +513,12 @@ impl Shared {
             },
             journal,
             events: live.events.clone(),
-            links: Links { letters: Some(letters), slots: Some(self.slots.clone()), budget },
+            links: Links {
+                letters: Some(letters),
+                slots: self.slots.at(live.run.depth),
+                budget,
+                news,
+            },
             patience: Patience {
                 stall: start.stall.unwrap_or(self.patience.stall),
                 ..self.patience
@@ -479,11 +526,12 @@ impl Shared {
         };
         let owner = Arc::downgrade(self);
         let driven = Arc::clone(&live);
-        let events = driven.events.read(1);
+        let is_root = live.parent.is_none();
         // The task cannot end before it is known to its owner.
         let mut runs = self.runs();
         let task = tokio::spawn(async move {
             let _closed = driven.events.closed_on_drop();
+            let _tree_closed = is_root.then(|| driven.tree.closed_on_drop());
             let _claim = claim;
             let span = span(&driven.run);
             let carried_out =
@@ -496,11 +544,15 @@ impl Shared {
             tell(&span, &result);
             drop(span);
             let parent = driven.parent.as_ref().and_then(Weak::upgrade);
+            let result = Arc::new(result);
             if let Some(parent) = parent {
+                // The parent knows of the end before anybody has the result.
                 parent.add_child(&result);
+                parent.children.ended(&result);
+                parent.news.tell(NewsItem::Ended(Arc::clone(&result)));
             }
             let id = result.agent_id.clone();
-            sender.send_replace(Some(Arc::new(result)));
+            sender.send_replace(Some(result));
             if let Some(owner) = owner.upgrade() {
                 owner.runs().remove(&id);
             }
@@ -508,7 +560,10 @@ impl Shared {
         let id = live.run.agent_id.clone();
         runs.insert(id, Owned { handle: handle.clone(), _task: AbortOnDropHandle::new(task) });
         drop(runs);
-        Ok((handle, events))
+        if let Some(parent) = &live.parent.as_ref().and_then(Weak::upgrade) {
+            parent.children.add(handle.clone());
+        }
+        Ok(handle)
     }
 }
 
@@ -580,6 +635,15 @@ async fn carry_out(
         let outcome = run.broken_off(error.report());
         (*run, outcome)
     });
+    // Nothing below a run outlives it: what it no longer waits for is stopped.
+    let below = live.children.under_way();
+    if outcome.ending.status != Status::Goal {
+        below.iter().for_each(RunHandle::cancel);
+    }
+    for child in below {
+        // Dropped with the runtime, there is nothing to wait for.
+        drop(child.result().await);
+    }
     live.events.close();
     let mut left = None;
     let changes = match worktree {

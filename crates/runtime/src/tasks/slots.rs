@@ -1,13 +1,39 @@
 //! Slots: how many runs go on at once. More wait, and the first to come is the first to go.
+//!
+//! Invariant: nobody waits for a slot that a run holds which waits for it. A run may wait for those it
+//! started, which are one level deeper, so every level has slots of its own; the main agent needs none.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The slots of one runtime. A copy has the same slots.
+/// The slots of one runtime, by level.
+#[derive(Debug)]
+pub(crate) struct Levels {
+    most: u32,
+    levels: Mutex<BTreeMap<u32, Slots>>,
+}
+
+impl Levels {
+    /// `most` slots on every level, at least one.
+    pub(crate) fn new(most: u32) -> Self {
+        Self { most, levels: Mutex::default() }
+    }
+
+    /// The slots of the runs at that depth; none for the main agent.
+    pub(crate) fn at(&self, depth: u32) -> Option<Slots> {
+        let mut levels = self.levels.lock().unwrap_or_else(PoisonError::into_inner);
+        (depth > 0).then(|| levels.entry(depth).or_insert_with(|| Slots::new(self.most)).clone())
+    }
+}
+
+/// The slots of one level. A copy has the same slots.
 #[derive(Debug, Clone)]
 pub(crate) struct Slots {
     free: Arc<Semaphore>,

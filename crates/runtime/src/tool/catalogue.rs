@@ -12,12 +12,14 @@ use super::{
     read_file::ReadFile, shell::Shell, view_image::ViewImage, web_fetch::WebFetch,
     write_file::WriteFile, write_stdin::WriteStdin,
 };
+use crate::delegation::delegation_tools;
 
 /// Every built-in tool. Make them once and share them: the searches among them take turns, so that a
 /// thousand agents that search at once do not start thousands of threads.
 pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
     let turns = Arc::new(Semaphore::new(threads()));
-    vec![
+    let mut tools = delegation_tools();
+    let others: [Arc<dyn Tool>; 12] = [
         Arc::new(ReadFile::new()),
         Arc::new(ListDir::new()),
         Arc::new(GlobFiles::new(Arc::clone(&turns))),
@@ -30,7 +32,9 @@ pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(ExecCommand::new()),
         Arc::new(WriteStdin::new()),
         Arc::new(WebFetch::default()),
-    ]
+    ];
+    tools.extend(others);
+    tools
 }
 
 /// How many threads one search uses.

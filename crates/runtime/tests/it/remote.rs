@@ -23,7 +23,7 @@ use attache_kernel::{
     },
 };
 use attache_runtime::{
-    events::Events,
+    events::TreeEvents,
     executor::Patience,
     model::{
         Chunk, Model, ModelCall,
@@ -239,7 +239,7 @@ impl Lab {
         self.finished(self.start_with(change).await).await
     }
 
-    async fn start_with(&self, change: impl FnOnce(&mut Start)) -> (RunHandle, Events) {
+    async fn start_with(&self, change: impl FnOnce(&mut Start)) -> (RunHandle, TreeEvents) {
         let rights =
             ToolSet::of_host([BuiltinTool::ReadFile.into(), BuiltinTool::GlobFiles.into()]);
         let model = Arc::clone(&self.model) as Arc<dyn Model>;
@@ -248,7 +248,7 @@ impl Lab {
         self.runtime.start_watched(start, None).await.unwrap()
     }
 
-    async fn finished(&self, (handle, mut events): (RunHandle, Events)) -> Finished {
+    async fn finished(&self, (handle, mut events): (RunHandle, TreeEvents)) -> Finished {
         let mut seen = Vec::new();
         while let Some(event) = events.next().await {
             seen.extend(event.activity());

@@ -33,7 +33,7 @@ pub(super) async fn order(
     };
     let working_directory = match &subject {
         Subject::Earlier(_) => setup.moved.as_ref().map(|_| setup.working_directory.clone()),
-        Subject::Named(_) | Subject::Found(_) => None,
+        Subject::Main | Subject::Named(_) | Subject::Found(_) => None,
     };
     Ok(Order {
         inputs: inputs(&args.inputs)?,

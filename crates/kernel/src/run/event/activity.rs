@@ -90,10 +90,12 @@ pub(crate) fn activity(
         | Event::Failed { .. }
         | Event::Reminded { .. }
         | Event::Announced { .. }
+        | Event::Awaiting { .. }
         | Event::TimeUp { .. }
         | Event::TreeBudgetSpent
         | Event::Cancelled { .. }
         | Event::SubAgentStart { .. }
+        | Event::SubAgentDetached { .. }
         | Event::SubAgentEnd { .. } => return None,
         Event::Queued { ahead } => (EventType::Queued, json!({"ahead": ahead})),
         Event::Started => return Some((EventType::Started, introduction(run))),

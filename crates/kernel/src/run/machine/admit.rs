@@ -28,8 +28,10 @@ impl State {
             | Event::TextChunk { .. }
             | Event::ThoughtChunk { .. }
             | Event::ToolOutputChunk { .. }
-            | Event::SubAgentStart { .. }
             | Event::SubAgentEnd { .. } => (true, ""),
+            Event::SubAgentStart { .. } | Event::SubAgentDetached { .. } => {
+                (!matches!(self.phase, Phase::New | Phase::Ended), "no subagent can begin here")
+            }
             Event::Opened { .. } => (
                 self.phase == Phase::New && self.conversation.is_empty(),
                 "the conversation is open already",
@@ -99,8 +101,15 @@ impl State {
                 "there is no last chance to end",
             ),
             Event::TimeUp { .. } => (
-                matches!(self.phase, Phase::Model | Phase::Summary | Phase::Tools),
+                matches!(
+                    self.phase,
+                    Phase::Model | Phase::Summary | Phase::Tools | Phase::Awaiting
+                ),
                 "nothing was being waited for",
+            ),
+            Event::Awaiting { agents } => (
+                self.phase == Phase::Between && agents.iter().eq(&self.background),
+                "there is nothing to wait for",
             ),
             Event::Ended { .. } => (self.phase == Phase::Between, "the run cannot end here"),
             Event::Announced { .. } | Event::TreeBudgetSpent | Event::Cancelled { .. } => {

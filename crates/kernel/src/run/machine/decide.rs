@@ -28,7 +28,7 @@ impl Run {
     /// The next decision, if there is one.
     pub(super) fn decide(&self, now_ms: u64) -> Option<Event> {
         match self.state.phase {
-            Phase::New | Phase::Model | Phase::Summary | Phase::Ended => None,
+            Phase::New | Phase::Model | Phase::Summary | Phase::Awaiting | Phase::Ended => None,
             Phase::SummaryOver => Some(self.after_summary()),
             Phase::Tools => self.answer_in_place_of_a_tool(now_ms),
             Phase::TurnOver => Some(Event::TurnCompleted {
@@ -41,6 +41,9 @@ impl Run {
     }
 
     fn what_comes_next(&self, now_ms: u64) -> Event {
+        if self.is_to_wait_for_background(now_ms) {
+            return Event::Awaiting { agents: self.background().cloned().collect() };
+        }
         if let Some(ending) = self.conclusion(now_ms) {
             return match &self.state.grace {
                 Some(grace) if !grace.over => Event::GraceEnded {
@@ -67,9 +70,22 @@ impl Run {
         })
     }
 
+    /// Whether the main agent has answered while background agents work for it. What they find may
+    /// change its answer.
+    fn is_to_wait_for_background(&self, now_ms: u64) -> bool {
+        self.assignment.finish == Finish::TextAnswer
+            && !self.state.background.is_empty()
+            && self.state.stop.is_none()
+            && self.state.grace.is_none()
+            && self.goal().is_some()
+            && self.limit_reached(now_ms).is_none()
+    }
+
     /// How the run ends, if it ends now.
     fn conclusion(&self, now_ms: u64) -> Option<Ending> {
-        if let Some(ending) = self.goal() {
+        let is_cut_off =
+            self.state.stop == Some(Stop::Cancelled) && !self.state.background.is_empty();
+        if let Some(ending) = self.goal().filter(|_| !is_cut_off) {
             return Some(ending);
         }
         match &self.state.stop {
@@ -299,5 +315,6 @@ pub(super) fn returned(call: &OpenCall, mut result: ToolResult, now_ms: u64) -> 
         result,
         duration_ms: call.started_ms.map(|started| now_ms.saturating_sub(started)),
         changes: Vec::new(),
+        delivers: Vec::new(),
     }
 }

@@ -17,7 +17,7 @@ use super::{
     state::Phase,
 };
 use crate::{
-    id::ToolCallId,
+    id::{RunId, ToolCallId},
     model::usage::Usage,
     run::{
         assignment::Finish,
@@ -25,6 +25,7 @@ use crate::{
         file_change::FileChange,
         letter::Letter,
         message::{Artifact, AssistantPart, Image, Message, ToolCall, ToolResult},
+        subagent::SubagentNote,
     },
 };
 
@@ -59,6 +60,8 @@ pub struct ToolAnswer {
     pub data: Option<Arc<Value>>,
     /// What the tool did to files.
     pub changes: Vec<FileChange>,
+    /// The background agents whose results are in the answer.
+    pub delivers: Vec<RunId>,
 }
 
 impl Run {
@@ -266,8 +269,9 @@ impl Run {
             data: output.data,
         };
         let mut event = returned(call, result, milliseconds(now));
-        if let Event::ToolReturned { changes, .. } = &mut event {
+        if let Event::ToolReturned { changes, delivers, .. } = &mut event {
             *changes = output.changes;
+            *delivers = output.delivers;
         }
         self.happened(event, now)
     }
@@ -275,7 +279,8 @@ impl Run {
     /// Time has passed. Before [`Run::deadline`] nothing follows; after it the run stops waiting for
     /// the model or for its tools.
     pub fn clock(&mut self, now: Duration) -> Vec<Event> {
-        let waiting = self.is_calling_model() || self.state.phase == Phase::Tools;
+        let waiting =
+            self.is_calling_model() || matches!(self.state.phase, Phase::Tools | Phase::Awaiting);
         let up = self.deadline().is_some_and(|deadline| now >= deadline);
         if !(waiting && up) {
             return Vec::new();
@@ -299,6 +304,34 @@ impl Run {
             return Vec::new();
         }
         self.happened(announced(&letter.into()), now)
+    }
+
+    /// The results of background agents, as the text tells them. They count as seen from then on.
+    pub fn announce_results(
+        &mut self,
+        text: &str,
+        delivers: Vec<RunId>,
+        now: Duration,
+    ) -> Vec<Event> {
+        if self.has_ended() || self.state.phase == Phase::New {
+            return Vec::new();
+        }
+        let message = Arc::new(Message::user(text));
+        self.happened(Event::Announced { message, letter: None, delivers }, now)
+    }
+
+    /// A subagent of this run began, went to the background, or ended.
+    pub fn subagent(&mut self, note: SubagentNote, now: Duration) -> Vec<Event> {
+        if self.has_ended() || self.state.phase == Phase::New {
+            return Vec::new();
+        }
+        let event = note.into_event(&self.assignment);
+        self.happened(event, now)
+    }
+
+    /// The background agents whose results the run has not seen.
+    pub fn background(&self) -> impl Iterator<Item = &RunId> {
+        self.state.background.iter()
     }
 
     /// Somebody cancelled the run. Calls that are under way are answered for.
@@ -336,5 +369,5 @@ impl Run {
 
 fn announced(letter: &Letter) -> Event {
     let message = Arc::new(Message::user(&letter.text));
-    Event::Announced { message, letter: letter.id.clone() }
+    Event::Announced { message, letter: letter.id.clone(), delivers: Vec::new() }
 }

@@ -22,7 +22,7 @@ pub(crate) fn opened(assignment: &Assignment, fork: Option<&Fork>) -> Event {
     let instructions =
         messages.iter().take_while(|message| matches!(***message, Message::System { .. })).count();
     let opening = fork.and(u64::try_from(instructions).ok());
-    Event::Opened { messages, opening }
+    Event::Opened { messages, opening, background: Vec::new() }
 }
 
 /// The messages a run begins with.
@@ -70,10 +70,13 @@ fn body(assignment: &Assignment) -> &str {
 }
 
 fn system_prompt(assignment: &Assignment) -> String {
-    let body = filled(body(assignment), assignment);
+    let mut prompt = filled(body(assignment), assignment);
+    if let Some(briefing) = &assignment.briefing {
+        prompt = format!("{}\n\n{}", prompt.trim_end(), briefing.trim_end());
+    }
     match assignment.finish {
-        Finish::CompleteTask => format!("{}\n\n{}", body.trim_end(), prose::FINISH),
-        Finish::TextAnswer => body,
+        Finish::CompleteTask => format!("{}\n\n{}", prompt.trim_end(), prose::FINISH),
+        Finish::TextAnswer => prompt,
     }
 }
 

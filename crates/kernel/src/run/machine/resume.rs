@@ -37,6 +37,7 @@ impl Run {
             Event::Opened {
                 messages: self.continued_with(&run.assignment.task),
                 opening: u64::try_from(self.state.frame.opening()).ok(),
+                background: self.background().cloned().collect(),
             }
         };
         let events = run.happened(opened, std::time::Duration::ZERO);

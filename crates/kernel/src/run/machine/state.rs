@@ -15,11 +15,13 @@ use super::{
     repetition::{Repeated, Repetition},
 };
 use crate::{
-    id::ToolCallId,
+    id::{RunId, ToolCallId},
     model::usage::{Cost, Usage},
     run::{
         conversation::Conversation,
-        event::{ApprovalDecision, Disposition, Event, StopReason, compaction::Compaction},
+        event::{
+            ApprovalDecision, Attendance, Disposition, Event, StopReason, compaction::Compaction,
+        },
         file_change::FileChange,
         message::{Artifact, AssistantPart, Message, ToolResult, text_of},
         outcome::{Ending, RecoveredFrom},
@@ -71,6 +73,9 @@ pub struct State {
     pub(crate) failures: u32,
     pub(crate) not_before_ms: u64,
     pub(crate) announcements: Vec<Arc<Message>>,
+    /// The background agents whose results the run has not seen.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) background: BTreeSet<RunId>,
     pub(crate) artifacts: Vec<Artifact>,
     /// What tools did to files, in order.
     #[serde(default)]
@@ -100,6 +105,8 @@ pub(crate) enum Phase {
     SummaryOver,
     /// Tools are being called.
     Tools,
+    /// Background agents are being waited for.
+    Awaiting,
     /// It is over.
     Ended,
 }
@@ -205,9 +212,17 @@ impl State {
             | Event::TextChunk { .. }
             | Event::ThoughtChunk { .. }
             | Event::ToolOutputChunk { .. }
-            | Event::SubAgentStart { .. }
             | Event::SubAgentEnd { .. } => {}
-            Event::Opened { messages, opening } => self.open(messages, *opening),
+            Event::SubAgentStart { agent_id, attendance: Attendance::Background, .. }
+            | Event::SubAgentDetached { agent_id } => {
+                self.background.insert(agent_id.clone());
+            }
+            Event::SubAgentStart { attendance: Attendance::Foreground, .. } => {}
+            Event::Awaiting { .. } => self.phase = Phase::Awaiting,
+            Event::Opened { messages, opening, background } => {
+                self.open(messages, *opening);
+                self.background = background.iter().cloned().collect();
+            }
             Event::Started => {
                 self.clock = Clock::started(at_ms);
                 self.phase = Phase::Between;
@@ -239,7 +254,10 @@ impl State {
                 self.halt(Stop::Failed { message: message.clone() });
             }
             Event::ToolStarted { call_id, .. } => self.start_call(call_id, at_ms),
-            Event::ToolReturned { result, changes, .. } => self.answer(result, changes, at_ms),
+            Event::ToolReturned { result, changes, delivers, .. } => {
+                self.answer(result, changes, at_ms);
+                self.deliver(delivers);
+            }
             Event::ApprovalRequested { request_id, call_id, reason, preview, .. } => {
                 self.clock.wait_for(call_id.clone(), at_ms);
                 let (request_id, reason) = (request_id.clone(), reason.clone());
@@ -262,7 +280,10 @@ impl State {
                 self.reminded = true;
                 self.say(message.clone());
             }
-            Event::Announced { message, .. } => self.announce(message),
+            Event::Announced { message, delivers, .. } => {
+                self.announce(message);
+                self.deliver(delivers);
+            }
             Event::TimeUp { answer_lost } => {
                 self.lose_answer(*answer_lost);
                 self.halt(Stop::TimeUp);
@@ -495,6 +516,17 @@ impl State {
             self.silent_turns = 0;
         }
         self.say(message.clone());
+        if self.phase == Phase::Awaiting {
+            // What it answered was not its last word.
+            self.phase = Phase::Between;
+            self.last_reply = LastReply::None;
+        }
+    }
+
+    fn deliver(&mut self, agents: &[RunId]) {
+        for agent in agents {
+            self.background.remove(agent);
+        }
     }
 
     /// An answer that was begun and lost was paid for; how much is not known.
@@ -519,6 +551,10 @@ impl State {
                 self.stop = Some(stop).filter(|stop| *stop != Stop::TimeUp);
             }
             Phase::New => {
+                self.phase = Phase::Between;
+                self.stop = Some(stop);
+            }
+            Phase::Awaiting => {
                 self.phase = Phase::Between;
                 self.stop = Some(stop);
             }

@@ -171,6 +171,7 @@ fn results_of_calls_that_are_gone_go_too() {
         .map(Arc::new)
         .to_vec(),
         opening: None,
+        background: Vec::new(),
     };
     let (mut run, _) =
         Run::new(RunRequest { assignment: main_agent(), fork: None, guard: guard() }).unwrap();

@@ -10,7 +10,9 @@ use crate::{
     run::{
         ModelFailure, Stage,
         conversation::{Conversation, work},
+        event::Attendance,
         state::Phase,
+        subagent::SubagentNote,
         transcript::fold,
     },
 };
@@ -18,14 +20,25 @@ use crate::{
 #[derive(Debug, Clone)]
 enum Act {
     Reply(Reply),
-    Return { which: usize, long: bool },
-    Start { which: usize },
+    Return {
+        which: usize,
+        long: bool,
+    },
+    Start {
+        which: usize,
+    },
     Begin,
-    Decide { decision: ApprovalDecision },
+    Decide {
+        decision: ApprovalDecision,
+    },
     Fail(ModelFailure),
     Passes(u64),
     CutOff,
     Announce,
+    /// A background agent begins.
+    Delegate(usize),
+    /// The result of a background agent is told.
+    Deliver(usize),
     SpendTree,
     Cancel,
 }
@@ -106,6 +119,8 @@ fn act() -> impl Strategy<Value = Act> {
         4 => (0..6000u64).prop_map(Act::Passes),
         1 => Just(Act::CutOff),
         1 => Just(Act::Announce),
+        2 => (0..3usize).prop_map(Act::Delegate),
+        2 => (0..3usize).prop_map(Act::Deliver),
         1 => Just(Act::SpendTree),
         1 => Just(Act::Cancel),
     ]
@@ -233,6 +248,18 @@ impl Play {
             }
             Act::CutOff => self.feed(|run, now| run.reply_cut_off("So f", now)),
             Act::Announce => self.feed(|run, now| run.announce("news", now)),
+            Act::Delegate(which) => self.feed(|run, now| {
+                let note = SubagentNote::Started {
+                    agent_id: child(which),
+                    name: AgentName::new("helper"),
+                    description: "help".to_owned(),
+                    attendance: Attendance::Background,
+                };
+                run.subagent(note, now)
+            }),
+            Act::Deliver(which) => {
+                self.feed(|run, now| run.announce_results("done", vec![child(which)], now));
+            }
             Act::SpendTree => self.feed(Run::tree_budget_spent),
             Act::Cancel => self.feed(Run::cancelled),
         }
@@ -254,7 +281,11 @@ impl Play {
                     let answer = ToolAnswer { text, ..ToolAnswer::default() };
                     self.feed(|run, now| run.tool_returned(&id, answer, now));
                 }
-                Step::Start | Step::TakeOver | Step::CallModel(_) | Step::Finished(_) => return,
+                Step::Start
+                | Step::TakeOver
+                | Step::CallModel(_)
+                | Step::Await
+                | Step::Finished(_) => return,
             }
         }
     }
@@ -267,6 +298,12 @@ impl Play {
                 Step::Ask(_) | Step::BeginCalls | Step::CallTools(_) => {
                     self.let_calls_return(false);
                 }
+                Step::Await => {
+                    let Some(agent) = self.script.run.background().next().cloned() else {
+                        panic!("nothing to wait for")
+                    };
+                    self.feed(|run, now| run.announce_results("done", vec![agent], now));
+                }
                 Step::Finished(_) => return,
                 step @ (Step::Start | Step::TakeOver) => panic!("{step:?}"),
             }
@@ -275,10 +312,14 @@ impl Play {
     }
 }
 
+fn child(which: usize) -> RunId {
+    RunId::new(format!("agent-{which}"))
+}
+
 /// What must stay at the beginning of the conversation, word for word.
 fn opening_of(script: &Script) -> Vec<Arc<Message>> {
     let opened = script.events().find_map(|event| match event {
-        Event::Opened { messages, opening } => Some((messages, opening)),
+        Event::Opened { messages, opening, .. } => Some((messages, opening)),
         _ => None,
     });
     let (messages, opening) = opened.unwrap();

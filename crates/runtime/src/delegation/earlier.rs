@@ -1,0 +1,130 @@
+//! Agents that were started before: those under way, those that ended, those whose process ended first.
+//!
+//! Invariant: a model reaches only the runs of its own session.
+
+use attache_kernel::{
+    id::{AgentName, RunId},
+    run::{
+        Run,
+        outcome::{RunResult, Surroundings},
+        transcript::fold,
+    },
+};
+
+use super::report;
+use crate::{
+    host::{EarlierRun, OrderError},
+    store::{RunState, Store, Transcript},
+    tasks::{Child, Delegate, InboxError, RunHandle},
+    tool::ToolOutput,
+};
+
+/// An agent that can go on.
+pub(super) enum Found {
+    /// It works for this run.
+    UnderWay(RunHandle),
+    /// It ended, or was cut off.
+    Ended(EarlierRun),
+}
+
+/// The agent of that id that a call wants to continue.
+pub(super) async fn find(id: &str, delegate: &Delegate) -> Result<Found, ToolOutput> {
+    if let Some(Child::UnderWay(handle)) = delegate.child(id.trim()) {
+        return Ok(Found::UnderWay(handle));
+    }
+    let transcript = transcript(id, delegate).await?;
+    if transcript.state == RunState::Running {
+        return Err(ToolOutput::error(
+            OrderError::StillRuns(transcript.header.run.agent_id).to_string(),
+        ));
+    }
+    let run = folded(transcript)?;
+    Ok(Found::Ended(EarlierRun::new(run)))
+}
+
+/// A run of the same session that is not this one, as it was written down.
+pub(super) async fn transcript(id: &str, delegate: &Delegate) -> Result<Transcript, ToolOutput> {
+    let own = delegate.parent().assignment();
+    let unknown = || {
+        let text = serde_json::json!({
+            "status": "not_found", "message": format!("No task found with that agent_id: {id}"),
+        });
+        ToolOutput::error(text.to_string())
+    };
+    let store = delegate.store().ok_or_else(unknown)?;
+    let transcript = store.read(id.trim()).await.map_err(|_| unknown())?;
+    let run = &transcript.header.run;
+    if run.session_id != own.session_id || run.agent_id == own.agent_id {
+        return Err(unknown());
+    }
+    Ok(transcript)
+}
+
+fn folded(transcript: Transcript) -> Result<Run, ToolOutput> {
+    fold(transcript.into_lines()).map_err(|error| {
+        ToolOutput::error(format!("the transcript of that agent cannot be read: {error}"))
+    })
+}
+
+/// The result of a run that was written down; `None` if it did not end.
+pub(super) fn result(transcript: Transcript) -> Result<Option<RunResult>, ToolOutput> {
+    let place = transcript.path.display().to_string();
+    let run = folded(transcript)?;
+    let surroundings =
+        Surroundings { transcript: Some(place), descendants: Default::default(), changes: None };
+    Ok(run.outcome().map(|ended| ended.into_result(&run.assignment().result_of(), surroundings)))
+}
+
+/// Leaves a message for an agent that works.
+pub(super) fn message(handle: &RunHandle, text: &str) -> Result<ToolOutput, ToolOutput> {
+    match handle.inbox().message(text) {
+        Ok(()) => {
+            let sent = serde_json::json!({
+                "status": "message_sent", "agent_id": handle.id(),
+                "message": "it reads the prompt with its next turn",
+            });
+            Ok(ToolOutput::text(sent.to_string()))
+        }
+        Err(error @ (InboxError::Ended | InboxError::Full)) => {
+            Err(ToolOutput::error(format!("{error}; try again")))
+        }
+    }
+}
+
+/// An agent's name that does not fit the run is an error, not a new agent.
+pub(super) fn check_name(run: &EarlierRun, named: Option<&str>) -> Result<(), ToolOutput> {
+    match named {
+        Some(named) if !run.is_named(named) => {
+            let assignment = run.run().assignment();
+            let error = OrderError::OtherAgent {
+                run: assignment.agent_id.clone(),
+                agent: assignment.definition.agent_type.to_string(),
+                named: named.to_owned(),
+            };
+            Err(ToolOutput::error(error.to_string()))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// What became of background agents of a run that is being continued: the text for the agent, and those
+/// it is about. One that cannot be read counts as cut off.
+pub(crate) async fn what_became_of(
+    agents: Vec<RunId>,
+    store: &dyn Store,
+) -> Option<(String, Vec<RunId>)> {
+    let mut told = Vec::with_capacity(agents.len());
+    for id in &agents {
+        let read = store.read(id.as_str()).await.ok();
+        let name = read.as_ref().map(|read| read.header.run.definition.agent_type.clone());
+        let ended = read.and_then(|read| result(read).ok()).flatten();
+        told.push(match ended {
+            Some(result) => report::one(&result),
+            None => {
+                let name = name.unwrap_or_else(|| AgentName::new("agent"));
+                report::interrupted(id, &name)
+            }
+        });
+    }
+    (!told.is_empty()).then(|| (report::told(told.into_iter()), agents))
+}

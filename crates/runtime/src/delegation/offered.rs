@@ -1,0 +1,72 @@
+//! Which agents a model is told of when it may delegate.
+//!
+//! Invariant: however many agents there are, the list is short: it is paid for on every turn. Those
+//! nearest to the user come first, and the others are found through `subagent_list`.
+
+use attache_kernel::agent::{
+    definition::Scope,
+    registry::{Record, Status},
+};
+
+/// How long the whole list may be, and one description in it.
+const LONGEST_LIST: usize = 3 * 1024;
+const LONGEST_DESCRIPTION: usize = 160;
+
+/// The agents that can be run, those nearest to the user first.
+pub(super) fn runnable(records: &[Record]) -> Vec<&Record> {
+    let mut runnable: Vec<_> = records
+        .iter()
+        .filter(|record| record.status == Status::Active && record.definition.is_some())
+        .collect();
+    runnable.sort_by_key(|record| match record.scope {
+        Scope::Session | Scope::Project => 0,
+        Scope::User => 1,
+        Scope::Builtin => 2,
+    });
+    runnable
+}
+
+/// The list for a tool's description. Built-in agents are always in it.
+pub(super) fn list(records: &[Record]) -> String {
+    let runnable = runnable(records);
+    let (builtin, others): (Vec<_>, Vec<_>) =
+        runnable.iter().partition(|record| record.scope == Scope::Builtin);
+    let builtin: Vec<String> = builtin.into_iter().map(|record| line(record)).collect();
+    let mut left = LONGEST_LIST.saturating_sub(builtin.iter().map(String::len).sum());
+    let mut lines = Vec::new();
+    for record in &others {
+        let line = line(record);
+        if line.len() > left {
+            break;
+        }
+        left -= line.len();
+        lines.push(line);
+    }
+    let unnamed = others.len() - lines.len();
+    lines.extend(builtin);
+    if unnamed > 0 {
+        lines.push(format!("({unnamed} more: subagent_list with a query)"));
+    }
+    lines.join("\n")
+}
+
+fn line(record: &Record) -> String {
+    format!("- {}: {}", record.name, short_description(record))
+}
+
+/// The beginning of an agent's description.
+pub(super) fn short_description(record: &Record) -> String {
+    let definition = record.definition.as_deref();
+    let description = definition.and_then(|definition| definition.when_to_use.as_deref());
+    let mut words = description.unwrap_or_default().split_whitespace();
+    let mut short = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        if short.len() + 1 + word.len() > LONGEST_DESCRIPTION {
+            short.push('…');
+            break;
+        }
+        short.push(' ');
+        short.push_str(word);
+    }
+    short.chars().take(LONGEST_DESCRIPTION).collect()
+}

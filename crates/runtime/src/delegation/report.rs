@@ -1,0 +1,105 @@
+//! What a model is told of agents that ended, and of those that still work.
+
+use std::sync::Arc;
+
+use attache_kernel::{
+    id::{AgentName, RunId},
+    run::outcome::{RunResult, Status},
+};
+use serde_json::{Value, json};
+
+use crate::tool::ToolOutput;
+
+/// How much of one result stands in an announcement; the whole can be asked for.
+const LONGEST_ANNOUNCED: usize = 8 * 1024;
+
+/// The result of an agent, as the call that waited for it answers.
+pub(super) fn ended(result: &RunResult) -> ToolOutput {
+    let text = answer(result).to_string();
+    if result.status == Status::Goal { ToolOutput::text(text) } else { ToolOutput::error(text) }
+}
+
+/// The part of a result that a model needs; with the branch where its changes are.
+fn answer(result: &RunResult) -> Value {
+    let mut answer = serde_json::to_value(result.for_delegator()).unwrap_or_default();
+    if let Some(branch) = result.changes.as_ref().and_then(|changes| changes.branch.as_ref()) {
+        answer["branch"] = json!(branch);
+    }
+    answer
+}
+
+/// An agent works in the background.
+pub(super) fn launched(agent_id: &RunId, description: &str) -> ToolOutput {
+    let text =
+        json!({"status": "async_launched", "agent_id": agent_id, "description": description});
+    ToolOutput::text(text.to_string())
+}
+
+/// An agent still works.
+pub(super) fn still_runs(agent_id: &RunId) -> ToolOutput {
+    let message = "it still runs; ask again later, or go on: you are told when it ends";
+    let text = json!({"status": "running", "agent_id": agent_id, "message": message});
+    ToolOutput::text(text.to_string())
+}
+
+/// The results of background agents, in one message.
+pub(crate) fn announcement(ended: &[Arc<RunResult>]) -> String {
+    told(ended.iter().map(|result| one(result)))
+}
+
+/// One of them.
+pub(super) fn one(result: &RunResult) -> String {
+    let mut told = json!({"agent_type": result.agent_type});
+    if let (Value::Object(told), Value::Object(answer)) = (&mut told, answer(result)) {
+        told.extend(answer);
+    }
+    shortened(&mut told);
+    told.to_string()
+}
+
+/// What is told of an agent that ended in an earlier process.
+pub(super) fn told(results: impl ExactSizeIterator<Item = String>) -> String {
+    let opening = match results.len() {
+        1 => "A background agent has ended:",
+        _ => "Background agents have ended:",
+    };
+    let lines: Vec<String> = std::iter::once(opening.to_owned()).chain(results).collect();
+    lines.join("\n")
+}
+
+/// An agent whose process ended before it did.
+pub(super) fn interrupted(agent_id: &RunId, agent_type: &AgentName) -> String {
+    let message = "its process ended before it did; continue it with Task and resume";
+    json!({
+        "agent_type": agent_type, "agent_id": agent_id, "status": "interrupted", "error": message,
+    })
+    .to_string()
+}
+
+fn shortened(told: &mut Value) {
+    let Some(Value::String(result)) = told.get_mut("result") else { return };
+    if result.len() <= LONGEST_ANNOUNCED {
+        return;
+    }
+    let end = (0..=LONGEST_ANNOUNCED).rev().find(|end| result.is_char_boundary(*end));
+    let left = result.len() - end.unwrap_or_default();
+    result.truncate(end.unwrap_or_default());
+    result.push_str(&format!("\n[{left} more bytes; TaskOutput returns the whole]"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_result_is_shortened_between_letters_and_says_so() {
+        let mut told = json!({"result": "ü".repeat(LONGEST_ANNOUNCED)});
+        shortened(&mut told);
+        let result = told["result"].as_str().unwrap();
+        assert!(result.len() < LONGEST_ANNOUNCED + 100, "{}", result.len());
+        assert!(result.ends_with("TaskOutput returns the whole]"), "{result}");
+        let mut short = json!({"result": "done"});
+        shortened(&mut short);
+        assert_eq!(short, json!({"result": "done"}));
+    }
+}

@@ -1,0 +1,181 @@
+//! `Task`: starts an agent, continues an earlier one, or sends a message to one that works.
+
+use std::time::Duration;
+
+use attache_kernel::{
+    rights::{
+        filter::{Schedule, ToolSet},
+        tool_name::BuiltinTool,
+    },
+    run::tool_spec::{Concurrency, Repeatability},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    delegate, earlier, offered, report,
+    request::{flag, read, words},
+    waiting::{Attended, Waited},
+};
+use crate::{
+    host::{Host, Inputs, Order, Subject},
+    tasks::{Delegate, DelegateError},
+    tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec},
+};
+
+/// Longer than any run: an agent's own limits end it.
+pub(super) const AS_LONG_AS_IT_TAKES: Duration = Duration::from_hours(24 * 365);
+
+/// Starts an agent.
+#[derive(Debug)]
+pub(super) struct Task {
+    spec: ToolSpec,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    #[serde(default, deserialize_with = "words")]
+    subagent_type: Option<String>,
+    prompt: String,
+    description: String,
+    #[serde(default, deserialize_with = "words")]
+    model: Option<String>,
+    #[serde(default, deserialize_with = "flag")]
+    run_in_background: Option<bool>,
+    #[serde(default, deserialize_with = "words")]
+    resume: Option<String>,
+    #[serde(default)]
+    inputs: Option<Map<String, Value>>,
+}
+
+impl Task {
+    pub(super) fn new() -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "subagent_type": {"type": "string", "description": "The agent"},
+                "prompt": {"type": "string", "description": "The task, complete in itself"},
+                "description": {"type": "string", "description": "The task in 3 to 5 words"},
+                "model": {"type": "string", "description": "Another model than the agent's own"},
+                "run_in_background": {"type": "boolean"},
+                "resume": {"type": "string", "description": "agent_id of an agent to continue"},
+                "inputs": {"type": "object", "description": "The agent's typed inputs"},
+            },
+            "required": ["subagent_type", "prompt", "description"],
+            "additionalProperties": false,
+        });
+        Self {
+            spec: ToolSpec {
+                concurrency: Concurrency::Parallel,
+                repetition: Repeatability::Once,
+                ..ToolSpec::acting(BuiltinTool::Task, include_str!("task.md"), parameters)
+            },
+        }
+    }
+
+    async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
+        let description = request.description.trim().to_owned();
+        let mut is_background = request.run_in_background == Some(true);
+        let subject = match &request.resume {
+            Some(id) => match earlier::find(id, delegate).await? {
+                earlier::Found::UnderWay(handle) => {
+                    return earlier::message(&handle, &request.prompt);
+                }
+                earlier::Found::Ended(run) => {
+                    earlier::check_name(&run, request.subagent_type.as_deref())?;
+                    Subject::Earlier(run)
+                }
+            },
+            None => {
+                let name = request.subagent_type.as_deref().unwrap_or_default();
+                let agent = delegate.agent(name).map_err(|error| refused(&error.into()))?;
+                is_background |= agent.definition().background;
+                agent.into()
+            }
+        };
+        let schedule = if is_background { Schedule::Background } else { Schedule::Foreground };
+        let order = Order {
+            description: Some(description.clone()).filter(|words| !words.is_empty()),
+            inputs: Inputs::Typed(request.inputs.unwrap_or_default()),
+            model: request.model.filter(|model| !model.eq_ignore_ascii_case("inherit")),
+            schedule,
+            ..Order::new(subject, request.prompt)
+        };
+        let (handle, _) = delegate.start(order).await.map_err(|error| refused(&error))?;
+        match schedule {
+            Schedule::Background => Ok(report::launched(handle.id(), &description)),
+            Schedule::Foreground => attend(delegate, Attended::new(handle), &description).await,
+        }
+    }
+}
+
+/// Waits for an agent, and answers with its result.
+async fn attend(
+    delegate: &Delegate,
+    agent: Attended,
+    description: &str,
+) -> Result<ToolOutput, ToolOutput> {
+    let waited = agent.wait().await.map_err(|error| ToolOutput::error(error.to_string()))?;
+    match waited {
+        Waited::Ended(result) => {
+            delegate.parent().live().children.forget(&result.agent_id);
+            Ok(report::ended(&result))
+        }
+        Waited::Detached(handle) => {
+            delegate.detached(&handle);
+            Ok(report::launched(handle.id(), description))
+        }
+    }
+}
+
+/// Why an agent was not started, with what to do about it.
+pub(super) fn reason(error: &DelegateError) -> String {
+    let hint = match error {
+        DelegateError::Order(error) => error.hint(),
+        DelegateError::Start(_) | DelegateError::ShutDown => None,
+    };
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(deeper) = cause {
+        let said = deeper.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = deeper.source();
+    }
+    match hint {
+        Some(hint) => format!("{text} ({hint})"),
+        None => text,
+    }
+}
+
+fn refused(error: &DelegateError) -> ToolOutput {
+    ToolOutput::error(reason(error))
+}
+
+impl Tool for Task {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn spec_for(&self, host: &Host, _: &ToolSet) -> Option<ToolSpec> {
+        let agents = offered::list(&host.agents().records);
+        let description = format!("{}\n\nAgents:\n{agents}", self.spec.description);
+        Some(ToolSpec { description, ..self.spec.clone() })
+    }
+
+    fn time_limit(&self, _: &Value, _: Duration) -> Duration {
+        AS_LONG_AS_IT_TAKES
+    }
+
+    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+        Box::pin(async move {
+            let answer = async {
+                let delegate = delegate(context)?;
+                Self::answer(read(arguments)?, delegate).await
+            };
+            answer.await.unwrap_or_else(|error| error)
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! `TaskOutput`: the result of a background agent, waited for or not.
+
+use std::time::Duration;
+
+use attache_kernel::{
+    id::RunId,
+    rights::tool_name::BuiltinTool,
+    run::tool_spec::{Concurrency, Repeatability},
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    delegate, earlier, report,
+    request::{flag, read, seconds},
+    task::AS_LONG_AS_IT_TAKES,
+};
+use crate::{
+    store::RunState,
+    tasks::{Child, Delegate},
+    tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec},
+};
+
+/// How long a call waits unless it says otherwise, in seconds.
+const USUAL_TIMEOUT: f64 = 300.0;
+
+/// Returns the result of an agent.
+#[derive(Debug)]
+pub(super) struct TaskOutput {
+    spec: ToolSpec,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    agent_id: String,
+    #[serde(default, deserialize_with = "flag")]
+    block: Option<bool>,
+    #[serde(default, deserialize_with = "seconds")]
+    timeout: Option<f64>,
+}
+
+impl TaskOutput {
+    pub(super) fn new() -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "agent_id": {"type": "string"},
+                "block": {"type": "boolean", "description": "Default true"},
+                "timeout": {"type": "integer", "description": "Seconds to wait"},
+            },
+            "required": ["agent_id"],
+            "additionalProperties": false,
+        });
+        let description = include_str!("task_output.md");
+        Self {
+            spec: ToolSpec {
+                concurrency: Concurrency::Parallel,
+                repetition: Repeatability::Repeatable,
+                ..ToolSpec::reading(BuiltinTool::TaskOutput, description, parameters)
+            },
+        }
+    }
+
+    async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
+        let id = request.agent_id.trim();
+        let result = match delegate.child(id) {
+            Some(Child::Ended(result)) => result,
+            Some(Child::UnderWay(handle)) => {
+                let longest = Duration::try_from_secs_f64(request.timeout.unwrap_or(USUAL_TIMEOUT));
+                let longest = longest.unwrap_or(AS_LONG_AS_IT_TAKES).min(AS_LONG_AS_IT_TAKES);
+                let longest = if request.block == Some(false) { Duration::ZERO } else { longest };
+                match tokio::time::timeout(longest, handle.result()).await {
+                    Err(_) => return Ok(report::still_runs(handle.id())),
+                    Ok(ended) => ended.map_err(|error| ToolOutput::error(error.to_string()))?,
+                }
+            }
+            None => return written(id, delegate).await,
+        };
+        Ok(delivering(result.agent_id.clone(), report::ended(&result)))
+    }
+}
+
+/// The result of an agent that ended in an earlier process.
+async fn written(id: &str, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
+    let transcript = earlier::transcript(id, delegate).await?;
+    let run = &transcript.header.run;
+    let (agent_id, agent_type) = (run.agent_id.clone(), run.definition.agent_type.clone());
+    if transcript.state == RunState::Running {
+        return Ok(report::still_runs(&agent_id));
+    }
+    let answer = match earlier::result(transcript)? {
+        Some(result) => report::ended(&result),
+        None => ToolOutput::error(report::interrupted(&agent_id, &agent_type)),
+    };
+    Ok(delivering(agent_id, answer))
+}
+
+/// The answer has the result of that agent: it is not announced again.
+pub(super) fn delivering(agent_id: RunId, answer: ToolOutput) -> ToolOutput {
+    ToolOutput { delivers: vec![agent_id], ..answer }
+}
+
+impl Tool for TaskOutput {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn time_limit(&self, _: &Value, _: Duration) -> Duration {
+        AS_LONG_AS_IT_TAKES
+    }
+
+    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+        Box::pin(async move {
+            let answer = async {
+                let delegate = delegate(context)?;
+                Self::answer(read(arguments)?, delegate).await
+            };
+            answer.await.unwrap_or_else(|error| error)
+        })
+    }
+}
