@@ -196,8 +196,9 @@ impl TranscriptPage {
 
     fn event(&mut self, event: &Event, at_ms: u64) {
         match event {
-            Event::Opened { messages, .. } if self.detail == Detail::Full => {
-                for message in messages {
+            Event::Opened { messages, reopened, .. } if self.detail == Detail::Full => {
+                let afterwards = reopened.iter().flat_map(|reopened| &reopened.afterwards);
+                for message in messages.iter().chain(afterwards) {
                     self.message(message);
                 }
             }

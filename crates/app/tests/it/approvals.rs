@@ -4,6 +4,7 @@ use attache_testkit::{
     project::TestProject,
     scripted_server::{ScriptedServer, Turn, WireApi, tool_call},
 };
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::{
@@ -97,6 +98,39 @@ fn an_abort_ends_the_run() {
     assert_eq!(code, Some(1), "{shown}");
     assert!(echo && shown.contains("(aborted"), "{shown}");
     assert!(!project.root().join("new.txt").exists());
+}
+
+#[test]
+fn a_question_that_was_open_at_a_kill_is_asked_again_on_resume() {
+    let (server, project) = writing(&["new.txt"]);
+    let mut terminal = Terminal::controlling(&project, &RUN, Streams::Terminal);
+    terminal.wait_for_silence();
+    let process = i32::try_from(terminal.process()).unwrap();
+    kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, None, "{shown}");
+    assert!(!project.root().join("new.txt").exists());
+
+    let resume = ["run", "--resume", "last", "now finish", "--trust"];
+    let mut terminal = Terminal::controlling(&project, &resume, Streams::Terminal);
+    terminal.wait_for_silence();
+    // The model is not asked before the call has its result.
+    assert_eq!(server.requests().len(), 1);
+    terminal.types(b"y");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("[fixer] asks to call write_file"), "{shown}");
+    assert_eq!(std::fs::read_to_string(project.root().join("new.txt")).unwrap(), "version 0\n");
+    let request = server.requests().last().unwrap().json();
+    let roles: Vec<&str> = request["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].as_str().unwrap())
+        .collect();
+    assert_eq!(roles[roles.len() - 3..], ["assistant", "tool", "user"], "{request}");
+    assert!(told(&server).contains("now finish"), "{}", told(&server));
+    server.assert_done();
 }
 
 #[test]

@@ -25,13 +25,38 @@ use crate::{
     },
 };
 
+/// Calls that an earlier run left without having begun them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reopened {
+    /// What became of each call of the last message, in its order.
+    pub calls: Vec<ReopenedCall>,
+    /// What is said after the results. The last is the task.
+    pub afterwards: Vec<Arc<Message>>,
+}
+
+/// What became of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ReopenedCall {
+    /// It has its answer.
+    Answered {
+        /// The answer.
+        result: ToolResult,
+    },
+    /// It is judged anew.
+    Open {
+        /// The tool it is meant for.
+        tool: ToolName,
+    },
+}
+
 /// Something that happened to a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// The conversation was opened with these messages.
     Opened {
-        /// The messages. The last is the task.
+        /// The messages. The last is the task, unless calls are reopened.
         messages: Vec<Arc<Message>>,
         /// How many of the first messages always stay, besides the task; `None` means all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,6 +64,9 @@ pub enum Event {
         /// Background agents of the run that this one continues, whose results it has not seen.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         background: Vec<RunId>,
+        /// The calls of the last message that go on, because a question about one of them was open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reopened: Option<Box<Reopened>>,
     },
     /// The run waits for a free place.
     Queued {

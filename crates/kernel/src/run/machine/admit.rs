@@ -2,12 +2,20 @@
 //!
 //! A run that is under way makes only events that can; a transcript may have been damaged or made up.
 
+use std::sync::Arc;
+
 use super::{
     Run,
     calls::OpenCall,
     state::{Phase, State},
 };
-use crate::run::event::{Event, compaction::Compaction};
+use crate::{
+    id::ToolCallId,
+    run::{
+        event::{Event, Reopened, ReopenedCall, compaction::Compaction},
+        message::Message,
+    },
+};
 
 impl Run {
     /// Takes in an event of a transcript, or says why it cannot follow on what came before.
@@ -16,6 +24,18 @@ impl Run {
         self.state.apply(event, at_ms);
         Ok(())
     }
+}
+
+/// Whether the calls are those of the last message, and one of them is open.
+fn fits(messages: &[Arc<Message>], reopened: &Reopened) -> bool {
+    let made: Vec<&ToolCallId> =
+        messages.last().iter().flat_map(|message| message.calls()).map(|call| &call.id).collect();
+    made.len() == reopened.calls.len()
+        && reopened.calls.iter().any(|call| matches!(call, ReopenedCall::Open { .. }))
+        && made.iter().zip(&reopened.calls).all(|(id, call)| match call {
+            ReopenedCall::Answered { result } => result.call_id == **id,
+            ReopenedCall::Open { .. } => true,
+        })
 }
 
 impl State {
@@ -32,9 +52,11 @@ impl State {
             Event::SubAgentStart { .. } | Event::SubAgentDetached { .. } => {
                 (!matches!(self.phase, Phase::New | Phase::Ended), "no subagent can begin here")
             }
-            Event::Opened { .. } => (
-                self.phase == Phase::New && self.conversation.is_empty(),
-                "the conversation is open already",
+            Event::Opened { messages, reopened, .. } => (
+                self.phase == Phase::New
+                    && self.conversation.is_empty()
+                    && reopened.as_ref().is_none_or(|reopened| fits(messages, reopened)),
+                "the conversation is open already, or its open calls are not those of its last message",
             ),
             Event::Started => (
                 self.phase == Phase::New && !self.conversation.is_empty(),

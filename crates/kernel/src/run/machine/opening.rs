@@ -22,7 +22,7 @@ pub(crate) fn opened(assignment: &Assignment, fork: Option<&Fork>) -> Event {
     let instructions =
         messages.iter().take_while(|message| matches!(***message, Message::System { .. })).count();
     let opening = fork.and(u64::try_from(instructions).ok());
-    Event::Opened { messages, opening, background: Vec::new() }
+    Event::Opened { messages, opening, background: Vec::new(), reopened: None }
 }
 
 /// The messages a run begins with.

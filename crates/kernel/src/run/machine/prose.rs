@@ -53,9 +53,6 @@ pub(crate) const OUTCOME_UNKNOWN: &str = prose!("outcome_unknown");
 /// What is answered to a call that can safely be made again.
 pub(crate) const INTERRUPTED: &str = prose!("interrupted");
 
-/// What is answered to a call that was waiting for approval when its run was cut off.
-pub(crate) const STILL_ASKED: &str = prose!("still_asked");
-
 /// The number of tools named to a model that called one that does not exist.
 const MOST_NAMES: usize = 40;
 

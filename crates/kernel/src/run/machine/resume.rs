@@ -1,7 +1,9 @@
 //! Resuming: a new run that goes on with everything an earlier one had said and seen.
 //!
 //! Calls the earlier run left open are answered first, so that the conversation is whole; a call that
-//! may have taken effect is reported as such and never made again by itself.
+//! may have taken effect is reported as such and never made again by itself. If somebody was being asked about
+//! a call, it and the others that had not begun go on in the new run: they are judged anew, and asked about
+//! again where that is needed.
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use crate::{
     rights::permission::SharedGuard,
     run::{
         assignment::Assignment,
-        event::{Disposition, Event},
+        event::{Disposition, Event, Reopened, ReopenedCall},
         message::{Message, ToolResult},
         tool_spec::Repeatability,
     },
@@ -34,34 +36,59 @@ impl Run {
         let opened = if self.state.conversation.is_empty() {
             opening::opened(&run.assignment, None)
         } else {
-            Event::Opened {
-                messages: self.continued_with(&run.assignment.task),
-                opening: u64::try_from(self.state.frame.opening()).ok(),
-                background: self.background().cloned().collect(),
-            }
+            self.continued_by(&run.assignment)
         };
         let events = run.happened(opened, std::time::Duration::ZERO);
         Ok((run, events))
     }
 
-    fn continued_with(&self, task: &str) -> Vec<Arc<Message>> {
+    fn continued_by(&self, assignment: &Assignment) -> Event {
         let mut messages = self.state.conversation.messages().to_vec();
+        let opening = u64::try_from(self.state.frame.opening()).ok();
+        let background = self.background().cloned().collect();
+        let mut afterwards = Vec::new();
         if self.state.phase == Phase::Tools {
-            let results = self.state.calls.iter().map(|call| self.left_open(call));
-            let results = results.collect();
-            messages.push(Arc::new(Message::Tool { results }));
-            messages.extend(self.state.announcements.iter().cloned());
+            afterwards.clone_from(&self.state.announcements);
         }
         // The model goes on better if it knows what it had said.
         let begun = self.state.begun_answer.as_deref();
-        messages.extend(begun.map(|text| Arc::new(Message::assistant(text))));
+        afterwards.extend(begun.map(|text| Arc::new(Message::assistant(text))));
+        let task = assignment.task.as_str();
         let task = if task.trim().is_empty() { prose::GO_ON } else { task };
         let task = match begun {
             Some(_) => format!("{}\n\n{task}", prose::WAS_CUT_OFF),
             None => task.to_owned(),
         };
-        messages.push(Arc::new(Message::user(task)));
-        messages
+        afterwards.push(Arc::new(Message::user(task)));
+        if self.has_open_question(assignment) {
+            let calls = self.state.calls.iter().map(|call| self.reopened(call, assignment));
+            let reopened = Some(Box::new(Reopened { calls: calls.collect(), afterwards }));
+            return Event::Opened { messages, opening, background, reopened };
+        }
+        if self.state.phase == Phase::Tools {
+            let results = self.state.calls.iter().map(|call| self.left_open(call)).collect();
+            messages.push(Arc::new(Message::Tool { results }));
+        }
+        messages.extend(afterwards);
+        Event::Opened { messages, opening, background, reopened: None }
+    }
+
+    /// Whether somebody was being asked about a call that the new run can make.
+    fn has_open_question(&self, assignment: &Assignment) -> bool {
+        self.state.phase == Phase::Tools
+            && self.state.stop.is_none()
+            && self.state.calls.iter().any(|call| call.is_asked() && has_tool(assignment, call))
+    }
+
+    fn reopened(&self, call: &OpenCall, assignment: &Assignment) -> ReopenedCall {
+        let waits = call.answer.is_none()
+            && call.started_ms.is_none()
+            && !matches!(call.approval, Approval::Refused { .. })
+            && has_tool(assignment, call);
+        match call.tool() {
+            Some(tool) if waits => ReopenedCall::Open { tool: tool.clone() },
+            Some(_) | None => ReopenedCall::Answered { result: self.left_open(call) },
+        }
     }
 
     fn left_open(&self, call: &OpenCall) -> ToolResult {
@@ -77,8 +104,7 @@ impl Run {
             },
             (Disposition::Execute { .. }, None) => match &call.approval {
                 Approval::Refused { words } => prose::not_approved(words.as_deref()),
-                Approval::Asked { .. } => prose::STILL_ASKED.to_owned(),
-                Approval::NotAsked | Approval::Given { .. } => {
+                Approval::NotAsked | Approval::Asked { .. } | Approval::Given { .. } => {
                     prose::not_executed("the run was cut off")
                 }
             },
@@ -92,4 +118,9 @@ impl Run {
             data: None,
         }
     }
+}
+
+/// Whether a run can make a call.
+fn has_tool(assignment: &Assignment, call: &OpenCall) -> bool {
+    call.tool().is_some_and(|tool| assignment.tools.iter().any(|spec| spec.name == *tool))
 }

@@ -20,7 +20,8 @@ use crate::{
     run::{
         conversation::Conversation,
         event::{
-            ApprovalDecision, Attendance, Disposition, Event, StopReason, compaction::Compaction,
+            ApprovalDecision, Attendance, Disposition, Event, Reopened, ReopenedCall, StopReason,
+            compaction::Compaction,
         },
         file_change::FileChange,
         message::{Artifact, AssistantPart, Message, ToolResult, text_of},
@@ -66,6 +67,9 @@ pub struct State {
     pub(crate) silent_turns: u32,
     pub(crate) reminded: bool,
     pub(crate) calls: OpenCalls,
+    /// While calls of an earlier run go on: the number of messages after their results, up to the task.
+    #[serde(default)]
+    reopened: Option<usize>,
     /// How many questions were asked so far.
     #[serde(default)]
     pub(crate) questions: u32,
@@ -219,13 +223,16 @@ impl State {
             }
             Event::SubAgentStart { attendance: Attendance::Foreground, .. } => {}
             Event::Awaiting { .. } => self.phase = Phase::Awaiting,
-            Event::Opened { messages, opening, background } => {
+            Event::Opened { messages, opening, background, reopened } => {
                 self.open(messages, *opening);
                 self.background = background.iter().cloned().collect();
+                if let Some(reopened) = reopened {
+                    self.reopen(reopened);
+                }
             }
             Event::Started => {
                 self.clock = Clock::started(at_ms);
-                self.phase = Phase::Between;
+                self.phase = self.first_phase();
             }
             Event::TurnStarted { grace, .. } => self.start_turn(*grace),
             Event::Replied { message, dispositions, stop, usage, cost_usd } => {
@@ -335,6 +342,31 @@ impl State {
         let earlier = messages.iter().skip(self.frame.opening());
         self.heard_since_summary =
             earlier.into_iter().any(|message| matches!(**message, Message::Assistant { .. }));
+    }
+
+    /// What a run begins with: calls that the earlier run had not begun, or a decision.
+    fn first_phase(&self) -> Phase {
+        if self.reopened.is_some() { Phase::Tools } else { Phase::Between }
+    }
+
+    /// Takes up the calls that the earlier run had not begun.
+    fn reopen(&mut self, reopened: &Reopened) {
+        let made = self.conversation.messages().last().cloned();
+        let made = made.iter().flat_map(|message| message.calls());
+        let calls = made.zip(&reopened.calls).map(|(made, call)| {
+            let (disposition, answer) = match call {
+                ReopenedCall::Open { tool } => (Disposition::Execute { tool: tool.clone() }, None),
+                ReopenedCall::Answered { result } => {
+                    (Disposition::Answer { text: String::new() }, Some(result.clone()))
+                }
+            };
+            let call = OpenCall::new(made.id.clone(), made.name.clone(), disposition, 1);
+            OpenCall { answer, ..call }
+        });
+        self.calls = calls.collect::<Vec<_>>().into();
+        self.announcements.clone_from(&reopened.afterwards);
+        self.reopened = Some(reopened.afterwards.len());
+        self.frame = self.frame.with_task_at(None);
     }
 
     fn compact(&mut self, compaction: &Compaction) {
@@ -498,10 +530,19 @@ impl State {
         }
         let results = self.calls.take_answers();
         self.say(Arc::new(Message::Tool { results }));
+        let results_end = self.conversation.len();
         for message in std::mem::take(&mut self.announcements) {
             self.say(message);
         }
-        self.phase = Phase::TurnOver;
+        // The turn of calls that were reopened was the earlier run's.
+        self.phase = match self.reopened.take() {
+            None => Phase::TurnOver,
+            Some(up_to_task) => {
+                let task = (results_end + up_to_task).checked_sub(1);
+                self.frame = self.frame.with_task_at(task);
+                Phase::Between
+            }
+        };
     }
 
     /// Messages must not come between calls and their results. A text that a message follows is not
@@ -551,7 +592,7 @@ impl State {
                 self.stop = Some(stop).filter(|stop| *stop != Stop::TimeUp);
             }
             Phase::New => {
-                self.phase = Phase::Between;
+                self.phase = self.first_phase();
                 self.stop = Some(stop);
             }
             Phase::Awaiting => {

@@ -172,6 +172,7 @@ fn results_of_calls_that_are_gone_go_too() {
         .to_vec(),
         opening: None,
         background: Vec::new(),
+        reopened: None,
     };
     let (mut run, _) =
         Run::new(RunRequest { assignment: main_agent(), fork: None, guard: guard() }).unwrap();

@@ -249,14 +249,13 @@ fn a_run_never_passes_what_its_own_rights_refuse() {
 }
 
 #[test]
-fn a_new_run_after_a_cut_tells_that_the_call_was_waiting_for_approval() {
+fn a_new_run_after_a_cut_asks_again() {
     let mut script = Script::begin(assignment());
     script.replies(vec![shell("a", "make")]).does(Run::begin_calls);
     let lines = script.lines.clone();
     let mut second =
         Script::begun(resume(lines, RunId::new("agent-2"), "Go on.", guard()).unwrap());
-    assert!(second.results()[0].1.contains("waited for approval"));
-    second.replies(vec![shell("b", "make")]).does(Run::begin_calls);
+    second.does(Run::begin_calls);
     assert_eq!(second.question().request_id.as_str(), "agent-2/1");
 }
 

@@ -505,7 +505,11 @@ proptest! {
             let run = fold(lines[..cut].to_vec()).unwrap();
             let next = run.assignment().resumed_as(RunId::new("agent-2"), "Go on.");
             let (resumed, opened) = run.resume(next, guard()).unwrap();
-            assert_whole(&resumed);
+            let has_open_calls =
+                matches!(&opened[..], [Event::Opened { reopened: Some(_), .. }]);
+            if !has_open_calls {
+                assert_whole(&resumed);
+            }
             let mut play = Play::new(assignment_of_nothing());
             play.script = Script::begun((resumed, opened));
             play.opening = opening_of(&play.script);

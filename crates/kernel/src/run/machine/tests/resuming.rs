@@ -11,6 +11,10 @@ fn resumed(script: &Script, task: &str) -> Script {
     Script::begun(resume(lines, RunId::new("agent-2"), task, guard()).unwrap())
 }
 
+fn make(id: &str) -> AssistantPart {
+    call(id, "shell", r#"{"command": "make"}"#)
+}
+
 fn messages(script: &Script) -> Vec<Message> {
     let messages = script.run.conversation().messages();
     messages.iter().map(|message| (**message).clone()).collect()
@@ -77,6 +81,63 @@ fn a_run_that_was_killed_goes_on_and_knows_what_it_does_not_know() {
     assert_eq!(texts[3].1, "Not executed: the run was cut off.");
     assert!(texts[4].1.starts_with("There is no tool"), "{texts:?}");
     assert_eq!(second.last_said(), "Go on, please.");
+}
+
+#[test]
+fn a_question_that_was_open_is_asked_again_and_the_task_comes_after_the_results() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "x"), make("b"), read("c", "y")]);
+    script.returns("a", "text");
+    script.begins("b");
+    let asked = script.question().request_id;
+    let mut second = resumed(&script, "Go on, please.");
+    // Nothing is said to the model before the calls have their results.
+    assert!(matches!(second.run.next_step(), Step::BeginCalls), "{:?}", second.run.next_step());
+    second.does(Run::begin_calls);
+    let again = second.question().request_id;
+    assert_ne!(again, asked);
+    second.decides(ApprovalDecision::ApprovedOnce, None);
+    second.does(Run::begin_calls);
+    second.returns("b", "done").does(Run::begin_calls);
+    second.returns("c", "more");
+    assert_eq!(second.results(), results(&[("a", "text"), ("b", "done"), ("c", "more")]));
+    assert_eq!(second.last_said(), "Go on, please.");
+    assert!(matches!(second.run.next_step(), Step::CallModel(_)));
+    let folded = fold(second.lines.clone()).unwrap();
+    assert_eq!(folded.conversation(), second.run.conversation());
+    second.replies(vec![complete("d", "second")]);
+    assert_eq!(second.outcome().turns_used, 1);
+}
+
+#[test]
+fn a_reopened_call_whose_tool_is_gone_is_answered_and_a_cancelled_one_too() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![make("b")]);
+    script.begins("b");
+    let earlier = fold(script.lines.clone()).unwrap();
+    let mut without = earlier.assignment().resumed_as(RunId::new("agent-2"), "Go on.");
+    without.tools.retain(|spec| spec.name.to_string() != "shell");
+    let second = Script::begun(earlier.resume(without, guard()).unwrap());
+    assert_eq!(second.results(), results(&[("b", "Not executed: the run was cut off.")]));
+
+    let mut third = resumed(&script, "Go on.");
+    third.does(Run::cancelled);
+    assert_eq!(third.results(), results(&[("b", "Not executed: the run was cancelled.")]));
+    assert_eq!(third.outcome().ending.status, Status::Aborted);
+}
+
+#[test]
+fn reopened_calls_that_are_not_those_of_the_last_message_are_an_error() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![make("b")]);
+    script.begins("b");
+    let mut lines = resumed(&script, "Go on.").lines;
+    let Some(Line::Event(entry)) = lines.get_mut(1) else { panic!("no event") };
+    let Event::Opened { reopened: Some(reopened), .. } = &mut entry.event else {
+        panic!("{entry:?}")
+    };
+    reopened.calls.push(reopened.calls[0].clone());
+    assert!(matches!(fold(lines), Err(FoldError::Misfit { seq: 1, .. })));
 }
 
 #[test]
