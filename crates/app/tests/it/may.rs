@@ -76,7 +76,15 @@ fn rights_and_modes_of_the_agent_count() {
         ("planner", "permissionMode: plan", "Read", "a.txt", "allow"),
         ("editor", "permissionMode: acceptEdits", "Write", "a.txt", "allow"),
         ("editor", "permissionMode: acceptEdits", "Write", ".git/config", "ask"),
-        ("editor", "permissionMode: acceptEdits", "Write", "/etc/passwd", "ask"),
+        ("editor", "permissionMode: acceptEdits", "Write", "/etc/passwd", "deny"),
+        ("editor", "permissionMode: acceptEdits", "Read", "../other/a.txt", "deny"),
+        (
+            "editor",
+            "permissionMode: acceptEdits",
+            "Glob",
+            r#"{"pattern": "*", "path": "/etc"}"#,
+            "deny",
+        ),
         ("reckless", "permissionMode: bypassPermissions", "Bash", "make", "ask"),
         ("reckless", "permissionMode: bypassPermissions", "Write", "a.txt", "ask"),
         ("silent", "permissionMode: dontAsk", "Bash", "make", "deny"),
@@ -101,7 +109,7 @@ fn a_link_is_judged_by_where_it_leads() {
     assert_eq!(judged("src/a.rs"), "allow");
     assert_eq!(judged("src/new/b.rs"), "allow");
     assert_eq!(judged("harmless/pre-commit"), "ask");
-    assert_eq!(judged("outside/x"), "ask");
+    assert_eq!(judged("outside/x"), "deny");
     assert_eq!(judged("src/../.git/hooks/x"), "ask");
 }
 

@@ -6,6 +6,7 @@
 //! answers [`Parsed::Complex`], the second names a blind spot. Both take time linear in the line, and
 //! both hold for sh, bash and zsh alike: where these read a line differently, it is not understood.
 
+mod guess;
 mod interpreter;
 pub mod read_only;
 mod scanner;

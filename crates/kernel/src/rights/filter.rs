@@ -286,7 +286,7 @@ impl Denial<'_> {
                 }
             }
             DenialRule::Understood(rule) => {
-                if rule.denial_reaches(tool) {
+                if rule.restrains(tool) {
                     constraints.push(Constraint::Never(rule.clone()));
                 }
             }

@@ -11,7 +11,7 @@ mod domain_pattern;
 mod path_pattern;
 mod session_grant;
 
-use std::fmt;
+use std::{cell::Cell, fmt};
 
 use self::{
     call::Subject,
@@ -28,7 +28,7 @@ pub use self::{
 use crate::{
     id::AgentKey,
     rights::{
-        command::survey,
+        command::{SimpleCommand, survey},
         tool_name::{BuiltinTool, ToolName, ToolPattern, UnknownTool},
     },
 };
@@ -157,6 +157,13 @@ impl ToolRule {
         self.tools.covers(tool) || tool.builtin().is_some_and(is_kin)
     }
 
+    /// Whether it restrains a tool when it stands in an agent's deny list. A rule about files also restrains
+    /// commands, as far as they are seen to use the files.
+    pub fn restrains(&self, tool: &ToolName) -> bool {
+        let is_shell = tool.builtin().is_some_and(BuiltinTool::is_shell);
+        self.denial_reaches(tool) || (self.is_about_paths() && is_shell)
+    }
+
     /// Tools that do the same to the same things.
     fn kin(&self) -> &'static [BuiltinTool] {
         const STARTERS: &[BuiltinTool] = &[BuiltinTool::Task, BuiltinTool::SubagentRun];
@@ -205,6 +212,9 @@ impl ToolRule {
     /// [`denies`](Self::denies) it tells what is seen from what cannot be judged, and a rule about files
     /// also means commands that are seen to read or write them.
     pub fn matches(&self, call: &Call<'_>) -> Match {
+        if self.is_about_all_writing(call.tool()) {
+            return Match::Yes;
+        }
         if !self.denial_reaches(call.tool()) {
             return match call.subject() {
                 Subject::Shell(lines) => self.reaches_command(lines, call.is_moved()),
@@ -239,6 +249,13 @@ impl ToolRule {
             }
         });
         matched.max().unwrap_or(Match::No)
+    }
+
+    /// Whether it is the bare `Edit`, which means all changes of files, and the tool makes such changes.
+    fn is_about_all_writing(&self, tool: &ToolName) -> bool {
+        self.is_unrestricted()
+            && self.names(BuiltinTool::EditFile)
+            && tool.builtin().is_some_and(|tool| BuiltinTool::WRITERS.contains(&tool))
     }
 
     /// Whether it is about reading files. What may not be read may not be edited either: a change shows
@@ -337,6 +354,29 @@ pub fn uncovered<'r>(
         ))
         .then(|| Uncovered::Agent(agent.clone())),
     }
+}
+
+/// What of a command line these rules do not cover, if they cover another part of it.
+pub fn partly_uncovered<'r>(
+    rules: impl IntoIterator<Item = &'r ToolRule, IntoIter: Clone>,
+    call: &Call<'_>,
+) -> Option<Uncovered> {
+    let rules = rules.into_iter();
+    let Subject::Shell(lines) = call.subject() else { return None };
+    let covers = |command: &SimpleCommand| {
+        rules.clone().filter(|rule| rule.tools.covers(call.tool())).any(|rule| {
+            matches!(&rule.pattern, Some(Pattern::Command(pattern)) if pattern.covers(command))
+        })
+    };
+    let is_partly_covered = Cell::new(false);
+    let note = |command: &SimpleCommand| {
+        is_partly_covered.set(is_partly_covered.get() || covers(command));
+        true
+    };
+    lines.iter().find_map(|line| {
+        let _redirection = line.uncovered(note);
+        line.uncovered(covers).filter(|_| is_partly_covered.get())
+    })
 }
 
 impl fmt::Display for ToolRule {

@@ -6,7 +6,9 @@ use attache_kernel::{
     agent::definition::{Definition, Trust},
     rights::{
         filter::{Filtered, Schedule},
-        permission::{AutoApproval, Foresight, Judgement, Policy, Proposed, Stance, judge},
+        permission::{
+            AutoApproval, Foresight, Judgement, Permission, Policy, Proposed, Stance, judge,
+        },
         rule::{Call, RealPath},
         tool_name::{BuiltinTool, ToolName},
     },
@@ -16,7 +18,7 @@ use serde_json::Value;
 use super::{FIRST_DEPTH, Offer, OrderError, Workplace};
 use crate::{
     tasks::Permissions,
-    tool::named_paths::{named_paths, real_path},
+    tool::named_paths::{followed, named_paths, real_path},
 };
 
 /// What an agent may do when it is run by itself: its rights, and what its calls are judged by.
@@ -25,6 +27,8 @@ pub struct Leave {
     filtered: Filtered,
     permissions: Permissions,
     root: PathBuf,
+    /// Further directories that file tools may use.
+    further_roots: Vec<PathBuf>,
 }
 
 impl Leave {
@@ -41,7 +45,9 @@ impl Leave {
         let filtered = offer.rights(definition, trust, (FIRST_DEPTH, Schedule::Foreground), None);
         let permissions = Permissions { policy, stance: Stance::of(definition) };
         let permissions = permissions.of_run(&root, AutoApproval::AsConfigured);
-        Ok(Self { filtered, permissions, root })
+        let further_roots = workplace.further_roots.iter();
+        let further_roots = further_roots.filter_map(|root| root.canonicalize().ok()).collect();
+        Ok(Self { filtered, permissions, root, further_roots })
     }
 }
 
@@ -62,6 +68,12 @@ impl Leave {
         let proposed = Proposed { tool, arguments, foresight: &foresight, asks: None };
         let Permissions { policy, stance } = &self.permissions;
         let mut judgement = judge(&proposed, &self.filtered.tools, *stance, policy);
+        if let (Some(path), false) = (self.outside(tool, arguments), is_denied(&judgement)) {
+            let reason =
+                format!("`{path}` is outside of the workspace, which file tools do not leave");
+            let permission = Permission::Deny { reason: reason.clone() };
+            judgement = Judgement { permission, reason, rule: None };
+        }
         if !self.filtered.tools.contains(tool) {
             let name = tool.to_string();
             let mut withheld = self.filtered.withheld.iter();
@@ -70,6 +82,20 @@ impl Leave {
             }
         }
         judgement
+    }
+
+    /// The path of a file tool's call that lies in none of the directories it may use.
+    fn outside(&self, tool: &ToolName, arguments: &Value) -> Option<String> {
+        let is_file_tool = tool.builtin().is_some_and(|tool| {
+            BuiltinTool::READERS.contains(&tool) || BuiltinTool::WRITERS.contains(&tool)
+        });
+        let paths =
+            if is_file_tool { Call::new(tool, arguments).named_paths() } else { Vec::new() };
+        paths.into_iter().find(|path| {
+            let real = followed(&self.root.join(path));
+            let mut roots = std::iter::once(&self.root).chain(&self.further_roots);
+            !roots.any(|root| real.starts_with(root))
+        })
     }
 
     /// Where the files lie that a call names, links followed as far as there is something.
@@ -86,4 +112,8 @@ impl Leave {
             .map(|path| real_path(&self.root, &self.root.join(path)))
             .collect()
     }
+}
+
+fn is_denied(judgement: &Judgement) -> bool {
+    matches!(judgement.permission, Permission::Deny { .. })
 }

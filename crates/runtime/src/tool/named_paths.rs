@@ -53,7 +53,7 @@ pub(crate) fn real_path(root: &Path, path: &Path) -> RealPath {
 /// The working directory, and those that the command goes to.
 fn directories(first: PathBuf, survey: &Survey) -> Vec<PathBuf> {
     let mut directories = vec![first];
-    for launch in &survey.launches {
+    for launch in survey.launches.iter().chain(&survey.guesses) {
         let words: Vec<&str> = launch.command.words.iter().filter_map(Word::literal).collect();
         let (["cd" | "pushd", .., target], true) =
             (words.as_slice(), directories.len() < MOST_DIRECTORIES)
@@ -70,9 +70,11 @@ fn directories(first: PathBuf, survey: &Survey) -> Vec<PathBuf> {
 /// The words that may be paths: themselves, the value of an option or a variable, and files that are
 /// redirected.
 fn words(survey: &Survey) -> impl Iterator<Item = &str> {
-    survey.launches.iter().flat_map(|launch| {
+    let seen = survey.launches.iter().map(|launch| (launch, 1));
+    let guessed = survey.guesses.iter().map(|launch| (launch, 0));
+    seen.chain(guessed).flat_map(|(launch, first)| {
         let targets = launch.command.redirections.iter().map(|redirection| &redirection.target);
-        let words = launch.command.words.iter().skip(1).chain(targets);
+        let words = launch.command.words.iter().skip(first).chain(targets);
         let texts = words.filter_map(Word::literal).filter(|text| !text.is_empty());
         texts.flat_map(|text| {
             let value = text.split_once('=').map(|(_, value)| value);
@@ -83,7 +85,7 @@ fn words(survey: &Survey) -> impl Iterator<Item = &str> {
 }
 
 /// The path with its links followed, as far as there is something.
-fn followed(path: &Path) -> PathBuf {
+pub(crate) fn followed(path: &Path) -> PathBuf {
     let mut real = PathBuf::new();
     for part in path.components() {
         match part {

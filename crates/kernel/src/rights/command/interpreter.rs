@@ -3,7 +3,7 @@
 //! A survey looks through them, for rules that deny. It errs on the side of seeing too much: behind a
 //! wrapper every word may be the command, and a script that cannot be read is a blind spot.
 
-use super::{Complexity, SimpleCommand, Word, scanner};
+use super::{Complexity, SimpleCommand, Word, guess::guesses, scanner};
 
 /// Every command that a line can be seen to run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -12,6 +12,8 @@ pub struct Survey {
     pub launches: Vec<Launch>,
     /// Why there may be more.
     pub blind_spot: Option<Complexity>,
+    /// What the line may run, if there may be more: every word may begin a command.
+    pub guesses: Vec<Launch>,
 }
 
 /// A command, and where in it another one may begin.
@@ -95,13 +97,20 @@ const STANDARD_INPUT: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd
 pub fn survey(line: &str) -> Survey {
     let mut survey = Survey::default();
     survey.read_script(line, 0);
+    if survey.blind_spot.is_some() {
+        survey.guesses = guesses(line);
+    }
     survey
 }
 
 /// Every command that a program started with these words can be seen to run.
 pub fn survey_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Survey {
+    let words: Vec<&str> = words.into_iter().collect();
     let mut survey = Survey::default();
-    survey.add(SimpleCommand::of_words(words), 0);
+    survey.add(SimpleCommand::of_words(words.iter().copied()), 0);
+    if survey.blind_spot.is_some() {
+        survey.guesses = guesses(&words.join(" "));
+    }
     survey
 }
 

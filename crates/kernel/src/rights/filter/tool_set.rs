@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, fmt};
 use serde_json::Value;
 
 use crate::rights::{
-    rule::{Call, RealPath, ToolRule, Uncovered, uncovered},
-    tool_name::ToolName,
+    rule::{Call, Match, RealPath, ToolRule, Uncovered, uncovered},
+    tool_name::{BuiltinTool, ToolName},
 };
 
 /// The tool by which an agent hands back its result. It is in no list and is never filtered.
@@ -114,6 +114,43 @@ impl ToolSet {
         refusal.map_or(Ok(()), |refusal| Err(Box::new(refusal)))
     }
 
+    /// A rule about files of which it cannot be told whether the command of a call breaks it.
+    pub fn unclear(&self, call: &Call<'_>) -> Option<&ToolRule> {
+        self.denials(call.tool()).find(|rule| rule.matches(call) == Match::Unclear)
+    }
+
+    /// Whether a command may name a file, by the path it really has.
+    pub fn check_named(&self, tool: &ToolName, path: &RealPath) -> Result<(), Box<Refusal>> {
+        let mut denials = self.denials(tool);
+        match denials.find(|rule| rule.matches_named(path, true) == Match::Yes) {
+            None => Ok(()),
+            Some(rule) => Err(Box::new(Refusal::Denied { tool: tool.clone(), rule: rule.clone() })),
+        }
+    }
+
+    /// The rules about files that a tool has been denied by.
+    fn denials(&self, tool: &ToolName) -> impl Iterator<Item = &ToolRule> {
+        let constraints = self.grants.get(tool).map(Vec::as_slice).unwrap_or_default();
+        constraints.iter().filter_map(|constraint| match constraint {
+            Constraint::Never(rule) if rule.is_about_paths() => Some(rule),
+            Constraint::Never(_) | Constraint::Only(_) => None,
+        })
+    }
+
+    /// Whether no tool may read a file, by the path it really has: a rule denies reading it.
+    pub fn withholds(&self, path: &RealPath) -> bool {
+        let reads = ToolName::Builtin(BuiltinTool::ReadFile);
+        let mut denials = self.grants.keys().flat_map(|tool| self.denials(tool));
+        denials.any(|rule| rule.denies_file(&reads, path))
+    }
+
+    /// Whether a rule about files denies anything to read.
+    pub fn withholds_files(&self) -> bool {
+        let reads = ToolName::Builtin(BuiltinTool::ReadFile);
+        let mut denials = self.grants.keys().flat_map(|tool| self.denials(tool));
+        denials.any(|rule| rule.denial_reaches(&reads))
+    }
+
     /// The tools that both sets have, each with the restrictions of both: a call passes only if both
     /// sets pass it.
     #[must_use]
@@ -127,7 +164,7 @@ impl ToolSet {
         let rules: Vec<&ToolRule> =
             rules.into_iter().filter(|rule| rule.is_about_paths()).collect();
         self.narrow(|tool| {
-            let reaching = rules.iter().filter(|rule| rule.denial_reaches(tool));
+            let reaching = rules.iter().filter(|rule| rule.restrains(tool));
             Some(reaching.map(|rule| Constraint::Never(ToolRule::clone(rule))).collect())
         })
     }
@@ -164,7 +201,8 @@ impl Constraint {
                 what,
             }),
             Self::Never(rule) => {
-                rule.denies(call).then(|| Refusal::Denied { tool: tool(), rule: rule.clone() })
+                let is_denied = rule.denies(call) || rule.matches(call) == Match::Yes;
+                is_denied.then(|| Refusal::Denied { tool: tool(), rule: rule.clone() })
             }
         }
     }

@@ -60,7 +60,7 @@ fn read(constraint: &Value, tool: &ToolName) -> Option<Constraint> {
         return Some(Constraint::Only(rules.filter(|rule| rule.tools().covers(tool)).collect()));
     }
     let rule = ToolRule::parse_denial(constraint.get(NEVER)?.as_str()?).ok()?;
-    rule.denial_reaches(tool).then_some(Constraint::Never(rule))
+    rule.restrains(tool).then_some(Constraint::Never(rule))
 }
 
 #[cfg(test)]

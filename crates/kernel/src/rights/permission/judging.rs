@@ -17,7 +17,7 @@ use crate::{
         confinement::Confinement,
         filter::{COMPLETE_TASK, ToolSet},
         protected::protected_names,
-        rule::{Call, Match, ToolRule, protected_by_command, uncovered},
+        rule::{Call, Match, ToolRule, partly_uncovered, protected_by_command, uncovered},
         tool_name::{BuiltinTool, ToolName},
     },
 };
@@ -63,6 +63,7 @@ pub fn judge(
         .or_else(|| judging.refused_by_rule())
         .or_else(|| judging.refused_while_planning())
         .or_else(|| judging.asked_by_rule())
+        .or_else(|| judging.asked_by_rights(rights))
         .or_else(|| judging.always_asked())
         .or_else(|| judging.allowed_by_rule())
         .or_else(|| judging.allowed_as_harmless())
@@ -124,6 +125,9 @@ impl Judging<'_> {
         if refusal.is_none() && self.is_file_tool() {
             refusal = foresight.paths.iter().find_map(|path| rights.check_file(tool, path).err());
         }
+        if refusal.is_none() && self.builtin().is_some_and(BuiltinTool::is_shell) {
+            refusal = foresight.paths.iter().find_map(|path| rights.check_named(tool, path).err());
+        }
         refusal.map(|refusal| Judgement::deny(refusal.to_string()))
     }
 
@@ -170,6 +174,15 @@ impl Judging<'_> {
         let unclear = rules.deny.iter().find(|rule| self.matched(&rule.rule) == Match::Unclear)?;
         let reason = format!("it cannot be told whether the rule {unclear} denies it");
         Some(Judgement::ask(reason).by(unclear))
+    }
+
+    fn asked_by_rights(&self, rights: &ToolSet) -> Option<Judgement> {
+        if !self.builtin().is_some_and(BuiltinTool::is_shell) {
+            return None;
+        }
+        let unclear = rights.unclear(&self.call)?;
+        let reason = format!("it cannot be told whether the agent's rule `{unclear}` denies it");
+        Some(Judgement::ask(reason))
     }
 
     fn always_asked(&self) -> Option<Judgement> {
@@ -274,8 +287,13 @@ impl Judging<'_> {
             }
             doubt
         } else {
-            let doubt = self.call.doubt(self.policy.root.as_deref());
-            doubt.map_or_else(|| "its arguments cannot be read".to_owned(), |it| it.to_string())
+            let rules = self.policy.rules.allow.iter().map(|rule| &rule.rule);
+            let doubt = || {
+                let doubt = self.call.doubt(self.policy.root.as_deref());
+                doubt.map_or_else(|| "its arguments cannot be read".to_owned(), |it| it.to_string())
+            };
+            partly_uncovered(rules, &self.call)
+                .map_or_else(doubt, |what| format!("no rule allows {what}"))
         };
         match self.automatic() {
             Automatic::Yes => Judgement::allow("it runs in the sandbox"),

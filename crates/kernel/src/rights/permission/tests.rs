@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     agent::definition::ApprovalMode,
-    rights::{confinement::Confinement, tool_name::BuiltinTool},
+    rights::{confinement::Confinement, rule::ToolRule, tool_name::BuiltinTool},
 };
 
 /// What a case is judged by; what it does not name is as by default.
@@ -143,6 +143,65 @@ fn what_may_hide_a_denied_command_is_asked() {
 }
 
 #[test]
+fn a_denied_command_is_denied_wherever_it_stands_in_a_line_that_is_not_understood() {
+    let case = Case { allow: vec!["Bash"], deny: vec!["Bash(rm *)"], ..Case::default() };
+    for command in [
+        "[[ -f x ]] && rm x",
+        "if [[ -f x ]]; then rm -r x; fi",
+        "case x in x) rm x;; esac",
+        "f() { rm x; }; f",
+        "function f { rm x; }; f",
+        "coproc rm x",
+        "bash <<< 'rm x'",
+        "bash <<EOF\nrm x\nEOF",
+        "echo 'rm x' | sh",
+        "printf %s \"rm x\" | bash -s",
+        "[[ a ]] && r''m x",
+        "[[ a ]] && r\\m x",
+        "[[ a ]] && /bin/rm x",
+        "[[ a ]] && sudo -u me rm x",
+        "[[ $(rm x) ]]",
+        "((a=1)); rm x",
+    ] {
+        assert_eq!(case.command(command), "deny", "{command}");
+    }
+    for command in ["[[ -f arm ]]", "case rmdir in x) ls;; esac", "[[ a ]] && rmdir x"] {
+        assert_eq!(case.command(command), "ask", "{command}");
+    }
+    let array = json!({ "command": ["bash", "-s", "<<<", "rm x"] });
+    assert_eq!(case.call("shell", &array), "deny");
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_denied_in_a_line_that_is_not_understood() {
+    let case = Case { allow: vec!["Bash"], deny: vec!["Read(.env)"], ..Case::default() };
+    for command in ["[[ a ]] && cat .env", "echo 'cat .env' | sh", "f() { cat sub/.env; }; f"] {
+        assert_eq!(case.command(command), "deny", "{command}");
+    }
+    assert_eq!(case.command("[[ a ]] && cat b"), "ask");
+    let all = Case { deny: vec!["Read"], ..Case::default() };
+    assert_eq!(all.command("[[ a ]] && cat b"), "deny");
+}
+
+#[test]
+fn a_bare_rule_about_editing_holds_for_every_tool_that_writes() {
+    for rule in ["Edit", "edit_file"] {
+        let (arguments, paths) = write("a.txt");
+        let deny = Case { deny: vec![rule], paths: paths.clone(), ..Case::default() };
+        assert_eq!(deny.call("write_file", &arguments), "deny", "{rule}");
+        let patch = json!({ "patch": "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch" });
+        assert_eq!(deny.call("apply_patch", &patch), "deny", "{rule}");
+        assert_eq!(deny.call("read_file", &json!({ "path": "a.txt" })), "allow", "{rule}");
+        let ask = Case { ask: vec![rule], allow: vec!["Write"], paths, ..Case::default() };
+        assert_eq!(ask.call("write_file", &arguments), "ask", "{rule}");
+    }
+    // Rules about the other tools mean those alone.
+    let (arguments, paths) = write("a.txt");
+    let case = Case { deny: vec!["apply_patch"], paths, ..Case::default() };
+    assert_eq!(case.call("write_file", &arguments), "ask");
+}
+
+#[test]
 fn ask_rules_win_over_allow_rules_and_over_reading() {
     let case = Case { allow: vec!["Bash"], ask: vec!["Bash(git *)"], ..Case::default() };
     assert_eq!(case.command("git status"), "ask");
@@ -244,6 +303,21 @@ fn allow_rules_must_cover_every_part() {
     }
     let both = case.judged("shell", &json!({ "command": "cargo test && make lint" }));
     assert_eq!(both.rule.as_deref(), Some("Bash(cargo test *), Bash(make lint)"));
+}
+
+#[test]
+fn the_reason_names_the_part_that_no_rule_allows() {
+    let case = Case { allow: vec!["Bash(cargo test *)"], ..Case::default() };
+    for (command, reason) in [
+        ("cargo test | tail -5", "no rule allows `tail -5`"),
+        ("tail -5 x; cargo test", "no rule allows `tail -5 x`"),
+        ("cargo test > log", "it redirects to or from `log`"),
+        ("make", "`make` is not known to be read-only"),
+    ] {
+        let judged = case.judged("shell", &json!({ "command": command }));
+        assert_eq!(judged.reason, reason, "{command}");
+        assert_eq!(verdict(&judged), "ask", "{command}");
+    }
 }
 
 #[test]
@@ -552,6 +626,32 @@ fn entries_that_are_not_understood_never_widen() {
     assert_eq!(case.command("ls"), "deny");
     let (rules, error) = PermissionRule::restricting("NoSuchTool(x)", "settings");
     assert!(rules.is_empty() && error.is_some());
+}
+
+#[test]
+fn files_that_an_agent_may_not_read_may_not_be_read_by_its_commands() {
+    let rule = ToolRule::parse_denial("Read(.env)").unwrap();
+    let rights = all_tools().without_files_of([&rule]);
+    let case = Case { allow: vec!["Bash"], ..Case::default() };
+    for (command, expected) in [
+        ("cat .env", "deny"),
+        ("sh -c 'cat .env'", "deny"),
+        ("[[ a ]] && cat .env", "deny"),
+        ("cat $FILE", "ask"),
+        ("grep -r x .", "ask"),
+        ("cat README.md", "allow"),
+        ("make", "allow"),
+    ] {
+        let judged = case.judged_with(&rights, "shell", &json!({ "command": command }));
+        assert_eq!(verdict(&judged), expected, "{command}: {judged:?}");
+    }
+    let linked = Case { paths: vec![in_workspace(".env")], ..case };
+    let judged = linked.judged_with(&rights, "shell", &json!({ "command": "cat link" }));
+    assert_eq!(verdict(&judged), "deny");
+    // The header of the run keeps it.
+    let written = serde_json::to_value(&rights).unwrap();
+    let kept: ToolSet = serde_json::from_value(written).unwrap();
+    assert_eq!(kept, rights);
 }
 
 #[test]

@@ -179,6 +179,15 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The paths of files and directories that it names, as written.
+    pub fn named_paths(&self) -> Vec<String> {
+        match &self.subject {
+            Subject::Paths(paths) => paths.iter().map(ToString::to_string).collect(),
+            Subject::Tree(path) => vec![path.to_string()],
+            _ => Vec::new(),
+        }
+    }
+
     /// The protected path that it names as a file to be written, if it names one. A path from the root
     /// of the file system is looked at below `root`, if it lies there.
     pub fn protected_path(&self, root: Option<&str>) -> Option<String> {

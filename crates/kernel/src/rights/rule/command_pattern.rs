@@ -82,9 +82,11 @@ impl CommandPattern {
         survey.blind_spot.is_some() || self.may_match_seen(survey)
     }
 
-    /// Whether any command that was found in a line may match.
+    /// Whether any command that was found in a line may match; in a line that is not understood, whether any
+    /// words of it may.
     pub(super) fn may_match_seen(&self, survey: &Survey) -> bool {
-        survey.launches.iter().any(|launch| self.may_match_launch(launch))
+        let mut launches = survey.launches.iter().chain(&survey.guesses);
+        launches.any(|launch| self.may_match_launch(launch))
     }
 
     fn may_match_launch(&self, launch: &Launch) -> bool {

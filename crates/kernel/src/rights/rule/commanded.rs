@@ -39,12 +39,34 @@ impl ToolRule {
                 };
                 read.max(written)
             };
-            let unseen = if survey.blind_spot.is_some() { Match::Unclear } else { Match::No };
+            let unseen = if survey.blind_spot.is_none() {
+                Match::No
+            } else if is_reading && is_guessed_to_read(pattern, &survey, base) {
+                Match::Yes
+            } else {
+                Match::Unclear
+            };
             let seen = survey.launches.iter().map(|launch| of_command(&launch.command)).max();
             [unseen, seen.unwrap_or(Match::No)]
         });
         matched.max().unwrap_or(Match::No)
     }
+}
+
+/// Whether words of a line that is not understood may read a file that a pattern means; without a pattern,
+/// any file.
+fn is_guessed_to_read(pattern: Option<&PathPattern>, survey: &Survey, base: From) -> bool {
+    survey.guesses.iter().any(|guess| {
+        let words = &guess.command.words;
+        match pattern {
+            Some(pattern) => {
+                words.iter().any(|word| spots(word, base).iter().any(|spot| pattern.meets(spot)))
+            }
+            None => (0..words.len())
+                .filter_map(|first| words.get(first..))
+                .any(|words| reads(words).is_some_and(|reads| reads != Reads::Nothing)),
+        }
+    })
 }
 
 /// The protected path that a call names in a command that may change it, if it names one.
