@@ -3,6 +3,7 @@
 use attache_runtime::{
     model::{credentials::Credentials, provider::builtin},
     store::{FileStore, Options, Secrets, StoreError},
+    tool::web_search::SearchProvider,
 };
 use secrecy::ExposeSecret as _;
 
@@ -29,6 +30,10 @@ fn secrets(setup: &Setup) -> Vec<String> {
         variables.extend(provider.env_key.as_deref());
         variables.extend(provider.env_http_headers.values().map(String::as_str));
     }
+    let tools = &setup.settings.tools;
+    let provider = tools.web_search_provider.as_deref().and_then(SearchProvider::from_word);
+    variables.extend(tools.web_search_env_key.as_deref());
+    variables.extend(provider.and_then(SearchProvider::key_variable));
     let named = variables.iter().filter_map(|name| setup.environment.get(name));
     let in_environment = named.chain(setup.environment.secrets());
     let in_settings = providers()

@@ -13,7 +13,9 @@ mod program;
 mod running;
 mod sessions;
 mod supervisor;
+mod temporary_directory;
 mod terminal;
+mod withheld;
 
 use std::{
     path::PathBuf,
@@ -22,11 +24,10 @@ use std::{
 
 use attache_kernel::rights::{
     confinement::{Confinement, SandboxInForce},
+    filter::ToolSet,
     permission::WorkspaceAccess,
 };
-use tempfile::TempDir;
 
-use self::sessions::Sessions;
 pub use self::{environment::CommandEnvironment, exit::Exit};
 pub(crate) use self::{
     launch::{CommandLine, Input, Launch, LaunchError, Reach},
@@ -35,6 +36,7 @@ pub(crate) use self::{
     running::{Ending, Process},
     sessions::{SessionError, SessionId},
 };
+use self::{sessions::Sessions, temporary_directory::TemporaryDirectory, withheld::WithheldFiles};
 use crate::{
     sandbox::{Mode, Policy, Sandbox},
     tool::artifacts::Artifacts,
@@ -101,8 +103,10 @@ pub struct Processes {
     artifacts: Arc<Artifacts>,
     /// A directory that commands may read although it lies in one that is hidden from them.
     shown: Option<PathBuf>,
+    /// Hidden from the commands.
+    withheld: WithheldFiles,
     /// Made for the first command, removed with the run.
-    temporary: Mutex<Option<TempDir>>,
+    temporary: Mutex<Option<TemporaryDirectory>>,
     /// Processes that outlive the call that started them.
     sessions: Mutex<Sessions>,
 }
@@ -115,6 +119,7 @@ impl Processes {
             workspace,
             artifacts,
             shown: None,
+            withheld: WithheldFiles::default(),
             temporary: Mutex::default(),
             sessions: Mutex::default(),
         }
@@ -127,6 +132,13 @@ impl Processes {
         self
     }
 
+    /// The same with commands that cannot read what these rights deny.
+    #[must_use]
+    pub(crate) fn withholding(mut self, rights: Arc<ToolSet>) -> Self {
+        self.withheld = WithheldFiles::new(rights);
+        self
+    }
+
     /// The run's directory for temporary files. This writes to disk: call it where blocking is allowed.
     fn temporary_directory(&self) -> Result<PathBuf, LaunchError> {
         let mut temporary = self.temporary.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +146,7 @@ impl Processes {
             return Ok(directory.path().to_owned());
         }
         let root = &self.setup.temporary_root;
-        let made = tempfile::Builder::new().prefix("attache-").tempdir_in(root);
+        let made = TemporaryDirectory::create(root);
         let directory =
             made.map_err(|source| LaunchError::Temporary { directory: root.clone(), source })?;
         let path = directory.path().to_owned();

@@ -8,6 +8,7 @@
 mod helper;
 mod keys;
 mod level;
+mod nested;
 mod policy;
 mod protected;
 mod refusal;
@@ -30,6 +31,7 @@ pub use self::{
 use self::{
     helper::{MARK, Message},
     level::Probed,
+    nested::NestedPaths,
 };
 
 /// The program that is started as the helper. Its `main` begins with [`run_if_helper`].
@@ -54,6 +56,7 @@ pub struct Sandbox {
     helper: Helper,
     missing: Vec<Part>,
     probed: OnceLock<Probed>,
+    nested: NestedPaths,
 }
 
 /// Why no command can be started in the sandbox.
@@ -67,7 +70,12 @@ pub enum SandboxError {
 impl Sandbox {
     /// A sandbox whose commands are started by this helper.
     pub fn new(helper: Helper) -> Self {
-        Self { helper, missing: Vec::new(), probed: OnceLock::new() }
+        Self {
+            helper,
+            missing: Vec::new(),
+            probed: OnceLock::new(),
+            nested: NestedPaths::default(),
+        }
     }
 
     /// The same sandbox on a machine that lacks a part, for tests.
@@ -103,7 +111,8 @@ impl Sandbox {
         program: &OsStr,
         arguments: &[OsString],
     ) -> Result<Command, SandboxError> {
-        let message = Message::new(policy.clone(), self.level());
+        let protected = protected::of_policy(policy, |root| self.nested.below(root));
+        let message = Message::new(policy.clone(), self.level(), protected);
         let text = serde_json::to_string(&message).map_err(SandboxError::Message)?;
         let mut command = Command::new(&self.helper.0);
         command.arg(MARK).arg(text).arg(program).args(arguments).process_group(0);

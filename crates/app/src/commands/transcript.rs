@@ -1,5 +1,7 @@
 //! `attache transcript ID`: a run for people, or its lines as they are; also while it goes on.
 
+use std::path::Path;
+
 use attache_kernel::run::{
     event::Event,
     file_change,
@@ -96,8 +98,12 @@ fn show_patch(
         _ => &[],
     });
     let changes = file_change::sum(changes);
-    let direction = if args.reverse { Direction::Reverse } else { Direction::Forward };
-    let patch = RunPatch::of(&changes, &artifacts, direction);
+    let workspace = Path::new(&transcript.header.run.environment.cwd);
+    let patch = match args.reverse {
+        true if workspace.is_dir() => RunPatch::undoing(&changes, &artifacts, workspace),
+        true => RunPatch::of(&changes, &artifacts, Direction::Reverse),
+        false => RunPatch::of(&changes, &artifacts, Direction::Forward),
+    };
     for (path, reason) in &patch.left_out {
         print::aside(&format!("{path} is not in the patch: {reason}"));
     }

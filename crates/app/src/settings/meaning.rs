@@ -106,6 +106,11 @@ pub(crate) struct ToolSettings {
     /// Whether the delegation tools are offered.
     pub(crate) subagent_tools: bool,
     pub(crate) web_fetch_private_hosts: Vec<String>,
+    /// Who searches the web; the value is one of [`SearchProvider::WORDS`].
+    pub(crate) web_search_provider: Option<String>,
+    pub(crate) web_search_base_url: Option<String>,
+    /// The variable that has the key of the search provider.
+    pub(crate) web_search_env_key: Option<String>,
 }
 
 /// `[subagents]`.
@@ -166,6 +171,9 @@ impl Settings {
                 web_fetch_private_hosts: top
                     .section("tools")
                     .required("web_fetch_private_hosts")?,
+                web_search_provider: top.section("tools").optional("web_search_provider")?,
+                web_search_base_url: top.section("tools").optional("web_search_base_url")?,
+                web_search_env_key: top.section("tools").optional("web_search_env_key")?,
             },
             subagents: SubagentSettings::read(&top.section("subagents"))?,
             #[cfg(test)]

@@ -13,7 +13,10 @@ use attache_kernel::{
         registry::Appraisal,
     },
     model::{choice::OVERRIDE_VARIABLES, price::Price},
-    rights::permission::{AutoApproval, Policy, Stance},
+    rights::{
+        permission::{AutoApproval, Policy, Stance},
+        tool_name::BuiltinTool,
+    },
 };
 use attache_offline::OfflineModel;
 use attache_runtime::{
@@ -28,9 +31,13 @@ use attache_runtime::{
     sandbox::{Helper, Sandbox},
     store::{FileStore, Secrets, Store as _},
     tasks::{Runs, TreeLimits},
-    tool::web_fetch::{WebAccess, WebFetch},
+    tool::{
+        web_fetch::{WebAccess, WebFetch},
+        web_search::{SearchKey, SearchProvider, SearchSetup, SearchSetupError, WebSearch},
+    },
     worktree::Worktrees,
 };
+use secrecy::SecretString;
 
 use super::{Setup, providers};
 use crate::{
@@ -136,8 +143,31 @@ impl Setup {
             private_hosts: settings.tools.web_fetch_private_hosts.clone(),
         });
         let runs = Runs::new(Arc::new(store), patience).with_tool(web).with_commands(commands);
+        let runs = match self.web_search() {
+            None => runs,
+            Some(Ok(search)) => runs.with_tool(WebSearch::new(search)),
+            Some(Err(problem)) => {
+                runs.without_tool(BuiltinTool::WebSearch.into(), problem.to_string())
+            }
+        };
         let runs = runs.with_slots(settings.subagents.max_concurrent);
         Ok(Runtime::new(Arc::new(host), runs))
+    }
+
+    /// How the web is searched; none if no provider is set.
+    fn web_search(&self) -> Option<Result<SearchSetup, SearchSetupError>> {
+        let tools = &self.settings.tools;
+        let provider = SearchProvider::from_word(tools.web_search_provider.as_deref()?)?;
+        let variable = tools.web_search_env_key.as_deref().or(provider.key_variable());
+        let secret = variable.and_then(|variable| self.environment.get(variable));
+        let secret = secret.filter(|secret| !secret.trim().is_empty());
+        let key = secret.map(|secret| SearchKey {
+            secret: SecretString::from(secret),
+            from: variable.unwrap_or_default().to_owned(),
+        });
+        let base_url = tools.web_search_base_url.as_deref();
+        let search = SearchSetup::new(provider, base_url, key, variable.unwrap_or_default());
+        Some(search.map(|search| search.through(providers::proxies(&self.environment))))
     }
 
     /// How commands are run.

@@ -178,6 +178,52 @@ fn the_patch_of_a_run_applies_both_ways() {
 }
 
 #[test]
+fn the_reverse_patch_leaves_out_what_something_else_changed_since() {
+    let (_server, project) = project([
+        edit("src/main.py", "print(1)", "print(2)"),
+        call("write_file", &json!({"path": "changed.txt", "content": "x\n"})),
+        call("write_file", &json!({"path": "gone.txt", "content": "x\n"})),
+        call(
+            "apply_patch",
+            &json!({"patch": "*** Begin Patch\n*** Delete File: back.txt\n*** End Patch"}),
+        ),
+    ]);
+    fs::write(project.root().join("back.txt"), "b\n").unwrap();
+    let before = tree(&project.root());
+    assert_eq!(result(&project.run(&RUN))["status"], "goal");
+    fs::write(project.root().join("changed.txt"), "y\n").unwrap();
+    fs::remove_file(project.root().join("gone.txt")).unwrap();
+    fs::write(project.root().join("back.txt"), "other\n").unwrap();
+    let reverse = project.command(&["transcript", "last", "--diff", "--reverse"]).output().unwrap();
+    git(&project.root(), &["apply"], &reverse.stdout);
+    let after = tree(&project.root());
+    let main = Path::new("src/main.py");
+    assert_eq!(after[main], before[main]);
+    assert_eq!(after[Path::new("changed.txt")].0, b"y\n");
+    let said = String::from_utf8_lossy(&reverse.stderr);
+    for expected in [
+        "changed.txt is not in the patch: it was changed after the run's file tools wrote it",
+        "gone.txt is not in the patch: it is gone",
+        "back.txt is not in the patch: there is a file of that name again",
+    ] {
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn a_file_that_a_command_removed_is_not_listed() {
+    let agents = AGENTS.replace("\"apply_patch\"", "\"apply_patch\", \"Bash\"");
+    let (_server, project) = project([
+        call("write_file", &json!({"path": "gone.txt", "content": "x\n"})),
+        call("write_file", &json!({"path": "kept.txt", "content": "x\n"})),
+        call("shell", &json!({"command": "rm gone.txt"})),
+    ]);
+    let run = RUN.map(|word| if word == AGENTS { agents.as_str() } else { word });
+    let result = result(&project.run(&run));
+    assert_eq!(result["changes"]["files"], json!(["kept.txt"]), "{result}");
+}
+
+#[test]
 fn the_result_names_what_changed() {
     let (_server, project) = project([
         edit("src/main.py", "print(1)", "print(2)"),

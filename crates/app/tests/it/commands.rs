@@ -129,3 +129,44 @@ fn whatever_ends_the_program_ends_its_commands() {
         wait_until("the commands end", || !marks.iter().any(|mark| lives(mark)));
     }
 }
+
+#[test]
+fn a_file_that_a_rule_denies_reading_is_hidden_from_every_command() {
+    let agents = r#"{"worker": {"description": "Works.", "prompt": "You work.", "disallowedTools": ["Read(own/**)"]}}"#;
+    let command = "f=.e; cat ${f}nv sub/${f}nv o*n/a; cat open.txt";
+    for (rules, is_hidden) in [("", false), ("deny = [\"Read(.env)\"]", true)] {
+        let server = ScriptedServer::start();
+        server.answer(API.answer(&tool_call("call_1", "shell", &json!({ "command": command }))));
+        server.answer(API.answer(&completes("done")));
+        let project = lab(&server, API, &format!("[permissions]\n{rules}\n"));
+        for (path, text) in
+            [(".env", "KEY1"), ("sub/.env", "KEY2"), ("own/a", "KEY3"), ("open.txt", "open")]
+        {
+            project.file(path, text);
+        }
+        let ran = project.run(&["run", "worker", "go", "--agents", agents, "--approve", "all"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let text = told(&server);
+        assert!(text.contains("open"), "{text}");
+        assert!(!text.contains("KEY3"), "the agent's own rule: {text}");
+        assert_eq!(!text.contains("KEY1") && !text.contains("KEY2"), is_hidden, "{text}");
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_there_says_what_to_set() {
+    for (settings, expected) in [
+        ("", "set `tools.web_search_provider`"),
+        ("[tools]\nweb_search_provider = \"brave\"\n", "set `BRAVE_API_KEY`"),
+        ("[tools]\nweb_search_provider = \"searxng\"\n", "needs `tools.web_search_base_url`"),
+    ] {
+        let server = ScriptedServer::start();
+        server.answer(API.answer(&completes("done")));
+        let project = lab(&server, API, settings);
+        let agents =
+            r#"{"w": {"description": "d", "prompt": "p", "tools": ["Read", "WebSearch"]}}"#;
+        let ran = project.run(&["run", "w", "go", "--agents", agents]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stderr.contains(expected), "{expected}: {}", ran.stderr);
+    }
+}

@@ -68,7 +68,14 @@ fn a_key_shows_itself_and_what_is_below_it() {
         entries.map(|entry| entry["key"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(keys("model"), ["model"]);
-    assert_eq!(keys("tools"), ["tools.subagent_tools", "tools.web_fetch_private_hosts"]);
+    let tools = [
+        "tools.subagent_tools",
+        "tools.web_fetch_private_hosts",
+        "tools.web_search_provider",
+        "tools.web_search_base_url",
+        "tools.web_search_env_key",
+    ];
+    assert_eq!(keys("tools"), tools);
     assert_eq!(project.run(&["config", "mod"]).code, Some(2));
 }
 

@@ -1,6 +1,6 @@
 //! The patch of a run: what it did to the files of its workspace, as one text that `git apply` takes.
 
-use std::{fmt::Write as _, path::Path};
+use std::{fmt::Write as _, fs, path::Path};
 
 use attache_kernel::run::file_change::{FileChange, FileVersion};
 
@@ -39,6 +39,21 @@ impl RunPatch {
     /// The patch of these changes, one for each file, whose versions lie below that directory of
     /// artifacts. This reads the disk: call it where blocking is allowed.
     pub fn of(changes: &[FileChange], artifacts: &Path, direction: Direction) -> Self {
+        Self::checked(changes, artifacts, direction, |_| None)
+    }
+
+    /// The reverse patch, for the files of that workspace as they are now. A file that something else changed
+    /// after the run's file tools is left out: git would refuse the whole patch for it.
+    pub fn undoing(changes: &[FileChange], artifacts: &Path, workspace: &Path) -> Self {
+        Self::checked(changes, artifacts, Direction::Reverse, |read| read.obstacle(workspace))
+    }
+
+    fn checked(
+        changes: &[FileChange],
+        artifacts: &Path,
+        direction: Direction,
+        obstacle: impl Fn(&Read<'_>) -> Option<&'static str>,
+    ) -> Self {
         let mut patch = Self::default();
         for change in changes {
             if moved_away(change, changes) {
@@ -49,7 +64,10 @@ impl RunPatch {
                 continue;
             }
             match Read::of(change, changes, artifacts) {
-                Some(read) => patch.add(&read, direction),
+                Some(read) => match obstacle(&read) {
+                    None => patch.add(&read, direction),
+                    Some(reason) => patch.left_out.push((change.path.clone(), reason)),
+                },
                 None => patch.left_out.push((change.path.clone(), "its text was not kept")),
             }
         }
@@ -93,6 +111,26 @@ impl<'c> Read<'c> {
             before: read(before)?,
             after: read(&change.after)?,
         })
+    }
+}
+
+impl Read<'_> {
+    /// Why the change cannot be undone in a workspace.
+    fn obstacle(&self, workspace: &Path) -> Option<&'static str> {
+        let present = workspace.join(self.new_path);
+        let is_there = present.symlink_metadata().is_ok();
+        match &self.after {
+            None if is_there => return Some("there is a file of that name again"),
+            Some(_) if !is_there => return Some("it is gone"),
+            Some((text, _)) if fs::read_to_string(&present).ok().as_ref() != Some(text) => {
+                return Some("it was changed after the run's file tools wrote it");
+            }
+            None | Some(_) => {}
+        }
+        let source = workspace.join(self.old_path);
+        let is_moved = self.old_path != self.new_path;
+        (is_moved && source.symlink_metadata().is_ok())
+            .then_some("there is another file at the path it was moved from")
     }
 }
 

@@ -182,8 +182,11 @@ impl Processes {
             shown: self.shown.iter().cloned().collect(),
             ..policy.clone()
         };
-        if reach == Reach::Escalated {
-            policy.mode = Mode::DangerFullAccess;
+        match reach {
+            Reach::Escalated => policy.mode = Mode::DangerFullAccess,
+            Reach::Sandboxed => {
+                policy.deny_read.extend_from_slice(self.withheld.below(&self.workspace));
+            }
         }
         Ok(sandbox.command(&policy, program.as_os_str(), arguments)?)
     }

@@ -1,9 +1,10 @@
 //! The helper: what this program does when it is started to run a command in the sandbox.
 //!
-//! Three processes stand between the program and the command, each started by the one before:
-//! the *supervisor* outside of the confinement, which ends with the program; the *init*, which is the first
-//! process of the namespaces, confines itself and starts the command; and, on machines without namespaces, the
-//! *confined* process, which becomes the command. No thread is started in any of them.
+//! Two processes stand between the program and the command: the *supervisor* outside of the confinement, which
+//! ends with the program; and its fork, the *init*, which is the first process of the namespaces, confines
+//! itself and starts the command. On machines without namespaces the init forks once more: that process
+//! confines itself and becomes the command. No thread is started in any of them, so only the supervisor has to
+//! be executed: a fork costs a tenth of starting this program.
 
 mod confine;
 mod descendants;
@@ -17,20 +18,14 @@ mod setup_error;
 mod supervisor;
 mod syscalls;
 
-use std::{
-    ffi::{OsStr, OsString},
-    process::Command,
-};
+use std::ffi::{OsStr, OsString};
 
 use rustix::process::{Signal, WaitStatus, getpid, kill_process};
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::placeholder::is_placeholder;
 use self::setup_error::SetupError;
-use super::{
-    Level, Policy,
-    protected::{self, Protected},
-};
+use super::{Level, Policy, protected::Protected};
 
 /// The first argument of a helper.
 pub(super) const MARK: &str = "--run-as-sandbox-helper";
@@ -53,16 +48,11 @@ pub(super) struct Message {
     is_rehearsal: bool,
 }
 
-/// Which of the processes a helper is.
+/// What a helper is started for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
     Supervisor,
-    Init {
-        /// The pipe that tells the supervisor how the command ended.
-        report: i32,
-    },
-    Confined,
     /// Tries what needs no other process, and prints what is in force.
     Probe,
 }
@@ -84,8 +74,7 @@ struct Order<'a> {
 
 impl Message {
     /// What the first helper is told.
-    pub(super) fn new(policy: Policy, level: Level) -> Self {
-        let protected = protected::of_policy(&policy);
+    pub(super) fn new(policy: Policy, level: Level, protected: Vec<Protected>) -> Self {
         Self {
             stage: Stage::Supervisor,
             policy,
@@ -98,22 +87,12 @@ impl Message {
 
     /// What a helper is told that tries the parts of the sandbox.
     pub(super) fn probe(policy: Policy, level: Level) -> Self {
-        Self { stage: Stage::Probe, ..Self::new(policy, level) }
+        Self { stage: Stage::Probe, ..Self::new(policy, level, Vec::new()) }
     }
 
     /// What a helper is told that sets up everything, prints what is in force, and starts no command.
     pub(super) fn rehearsal(policy: Policy, level: Level) -> Self {
-        Self { is_rehearsal: true, ..Self::new(policy, level) }
-    }
-
-    /// The command that starts the next stage.
-    fn next(&self, stage: Stage, order: Order<'_>) -> Result<Command, SetupError> {
-        let message = Self { stage, ..self.clone() };
-        let text = serde_json::to_string(&message)
-            .map_err(|error| SetupError::new("write the policy", error.into()))?;
-        let mut command = Command::new("/proc/self/exe");
-        command.arg(MARK).arg(text).arg(order.program).args(order.arguments);
-        Ok(command)
+        Self { is_rehearsal: true, ..Self::new(policy, level, Vec::new()) }
     }
 }
 
@@ -133,11 +112,7 @@ pub fn run_if_helper(arguments: &[OsString]) {
         return;
     }
     let order = Order { program, arguments };
-    let ended = play(message, order).unwrap_or_else(|error| {
-        tell(&format!("attache: the sandbox could not be set up: {error}\n"));
-        Ended::Code(SETUP_FAILED)
-    });
-    end(ended)
+    end(play(message, order))
 }
 
 fn play(message: &OsStr, order: Order<'_>) -> Result<Ended, SetupError> {
@@ -145,8 +120,6 @@ fn play(message: &OsStr, order: Order<'_>) -> Result<Ended, SetupError> {
         .map_err(|error| SetupError::new("read the policy", error.into()))?;
     match message.stage {
         Stage::Supervisor => supervisor::supervise(&message, order),
-        Stage::Init { report } => init::init(&message, report, order),
-        Stage::Confined => confine::become_command(&message, order),
         Stage::Probe => confine::probe(&message),
     }
 }
@@ -157,12 +130,16 @@ fn tell(text: &str) {
     let _nobody_reads = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
 }
 
-/// Ends this process as the command ended.
+/// Ends this process as the command ended, or says why it did not start.
 #[expect(
     clippy::exit,
     reason = "a helper has nothing to return to: its caller is the program's main"
 )]
-fn end(ended: Ended) -> ! {
+fn end(ended: Result<Ended, SetupError>) -> ! {
+    let ended = ended.unwrap_or_else(|error| {
+        tell(&format!("attache: the sandbox could not be set up: {error}\n"));
+        Ended::Code(SETUP_FAILED)
+    });
     let number = match ended {
         Ended::Code(code) => std::process::exit(code),
         Ended::Signal(number) => number,

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::{Mode, Policy, helper::is_placeholder};
 
 /// What of `.git` stays read-only if the rest is writable: each of them makes git run programs.
-const OF_GIT: [&str; 3] = ["hooks", "config", "modules"];
+const OF_GIT: [&str; 7] =
+    ["hooks", "config", "config.worktree", "commondir", "info", "modules", "worktrees"];
 
 /// A path, and what a command may do to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,24 +22,41 @@ pub(super) enum Protected {
     InPlace(PathBuf),
 }
 
-/// The protected paths of a policy, parents before children.
-pub(super) fn of_policy(policy: &Policy) -> Vec<Protected> {
+/// The protected paths of a policy, parents before children; `nested` finds those that lie deeper.
+pub(super) fn of_policy(policy: &Policy, nested: impl Fn(&Path) -> Vec<PathBuf>) -> Vec<Protected> {
     if policy.mode != Mode::WorkspaceWrite {
         return Vec::new();
     }
     let roots = std::iter::once(&policy.workspace).chain(&policy.writable_roots);
     let existing = roots.filter(|root| root.is_dir());
-    existing
-        .flat_map(|root| PROTECTED.iter().flat_map(|path| of_path(root, path, policy)))
-        .collect()
+    let of_root = |root: &PathBuf| {
+        let deeper = nested(root).into_iter();
+        let deeper = deeper.flat_map(|path| of_nested(path, policy));
+        let at_top = PROTECTED.iter().flat_map(|path| of_path(root, path, policy));
+        at_top.chain(deeper).collect::<Vec<_>>()
+    };
+    existing.flat_map(of_root).collect()
+}
+
+/// What protects a path that lies deeper and exists.
+fn of_nested(path: PathBuf, policy: &Policy) -> Vec<Protected> {
+    let is_git = path.file_name().is_some_and(|name| name == ".git");
+    if is_git && policy.writable_git && is_directory(&path) {
+        return parts_of_git(path);
+    }
+    vec![Protected::ReadOnly(path)]
+}
+
+fn parts_of_git(whole: PathBuf) -> Vec<Protected> {
+    let parts = OF_GIT.map(|part| Protected::ReadOnly(whole.join(part)));
+    [Protected::InPlace(whole)].into_iter().chain(parts).collect()
 }
 
 /// What protects one path of a directory.
 fn of_path(root: &Path, path: &str, policy: &Policy) -> Vec<Protected> {
     let whole = root.join(path);
     if path == ".git" && policy.writable_git && is_directory(&whole) {
-        let parts = OF_GIT.map(|part| Protected::ReadOnly(whole.join(part)));
-        return [Protected::InPlace(whole)].into_iter().chain(parts).collect();
+        return parts_of_git(whole);
     }
     match path.split_once('/') {
         None => vec![Protected::ReadOnly(whole)],

@@ -8,6 +8,7 @@ use attache_kernel::rights::{
     confinement::Confinement,
     filter::ToolSet,
     permission::{AutoApproval, CallGuard, Foresight, Permission, Policy, Proposed, Stance, judge},
+    protected::PROTECTED,
     tool_name::ToolName,
 };
 use serde_json::Value;
@@ -33,6 +34,10 @@ impl Permissions {
         if self.policy.root != root {
             Arc::make_mut(&mut self.policy).root = root;
         }
+        let linked = self.policy.root.as_deref().map(linked_protected_paths).unwrap_or_default();
+        if linked.iter().any(|path| !self.policy.protected.contains(path)) {
+            Arc::make_mut(&mut self.policy).protected.extend(linked);
+        }
         if auto == AutoApproval::InSandbox && self.policy.auto != auto {
             Arc::make_mut(&mut self.policy).auto = auto;
         }
@@ -56,6 +61,17 @@ impl Permissions {
             Arc::make_mut(&mut self.policy).confinement = confinement;
         }
     }
+}
+
+/// Where the protected paths of a workspace really lie that are links, or lie below one.
+fn linked_protected_paths(root: &str) -> Vec<String> {
+    let root = Path::new(root);
+    let real = PROTECTED.iter().filter_map(|path| {
+        let written = root.join(path);
+        let real = written.canonicalize().ok()?;
+        (real != written).then(|| real.to_string_lossy().into_owned())
+    });
+    real.collect()
 }
 
 /// The rules every call is held against when it begins: the run's rights, the policy, and what its tool

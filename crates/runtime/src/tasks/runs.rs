@@ -18,7 +18,7 @@ use attache_kernel::{
         confinement::SandboxInForce,
         filter::{ToolSet, WithheldTool},
         permission::SharedGuard,
-        tool_name::ToolName,
+        tool_name::{BuiltinTool, ToolName},
     },
     run::{
         Run, RunError,
@@ -70,6 +70,8 @@ pub struct Runs {
 #[derive(Debug)]
 struct Shared {
     tools: Arc<BTreeMap<ToolName, Arc<dyn Tool>>>,
+    /// Why there is no such tool.
+    absent: BTreeMap<ToolName, String>,
     store: Arc<dyn Store>,
     patience: Patience,
     commands: Arc<CommandSetup>,
@@ -208,6 +210,7 @@ impl Runs {
         Self {
             shared: Arc::new(Shared {
                 tools,
+                absent: BTreeMap::new(),
                 store,
                 patience,
                 commands: Arc::default(),
@@ -222,6 +225,16 @@ impl Runs {
     pub fn with_tool(mut self, tool: impl Tool + 'static) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             Arc::make_mut(&mut shared.tools).insert(tool.spec().name.clone(), Arc::new(tool));
+        }
+        self
+    }
+
+    /// The same without that tool, for a reason that is told to whoever asks for it. Only before the first run.
+    #[must_use]
+    pub fn without_tool(mut self, tool: ToolName, reason: impl Into<String>) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            Arc::make_mut(&mut shared.tools).remove(&tool);
+            shared.absent.insert(tool, reason.into());
         }
         self
     }
@@ -428,7 +441,7 @@ impl Shared {
                 }
                 None => assignment.withheld_tools.push(WithheldTool {
                     tool: name.to_string(),
-                    reason: "this version has no such tool yet".to_owned(),
+                    reason: self.absent.get(name).cloned().unwrap_or_else(|| absence(name)),
                 }),
             }
         }
@@ -494,10 +507,11 @@ impl Shared {
         let root = workspace.root().to_owned();
         let worktree = worktree.take();
         let shown = worktree.as_ref().map(|worktree| PathBuf::from(&worktree.facts().directory));
+        let readable = Arc::new(readable);
         let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
-        let processes = processes.showing(shown);
+        let processes = processes.showing(shown).withholding(Arc::clone(&readable));
         let hidden = self.commands.sandbox.iter().flat_map(|it| &it.policy.deny_read);
-        let files = FileGuard::new(Arc::new(readable)).hiding(hidden, workspace.root());
+        let files = FileGuard::new(readable).hiding(hidden, workspace.root());
         let execution = Execution {
             run,
             opening,
@@ -628,6 +642,7 @@ async fn carry_out(
 ) -> RunResult {
     let mut transcript = Some(transcript);
     let artifacts = Arc::clone(&execution.context.artifacts);
+    let workspace = execution.context.workspace.root().to_owned();
     let (run, outcome) = drive(execution).await.unwrap_or_else(|Broken { run, error }| {
         if matches!(error, StoreError::Removed { .. }) {
             transcript = None;
@@ -647,14 +662,14 @@ async fn carry_out(
     live.events.close();
     let mut left = None;
     let changes = match worktree {
-        None => changes_of(outcome.changes.clone(), artifacts).await,
+        None => changes_of(outcome.changes.clone(), workspace, artifacts).await,
         Some(worktree) => {
             let branch = worktree.facts().branch.clone();
             match worktree.settle().await {
                 Ok(settled) => changes_in_worktree(settled, &outcome.changes, artifacts).await,
                 Err(error) => {
                     left = Some(format!("the worktree stays as it is: {error}"));
-                    let changes = changes_of(outcome.changes.clone(), artifacts).await;
+                    let changes = changes_of(outcome.changes.clone(), workspace, artifacts).await;
                     changes.map(|changes| Changes { branch: Some(branch), ..changes })
                 }
             }
@@ -689,19 +704,40 @@ async fn changes_in_worktree(
     Some(Changes { files, patch, branch: Some(branch) })
 }
 
-/// What a run's file tools wrote, with the patch of it kept among its artifacts.
-async fn changes_of(changes: Vec<FileChange>, artifacts: Arc<Artifacts>) -> Option<Changes> {
-    if changes.is_empty() {
-        return None;
-    }
-    let files = changes.iter().map(|change| change.path.clone()).collect();
+/// What a run's file tools wrote, with the patch of it kept among its artifacts. A file that they created and
+/// a command removed is not listed.
+async fn changes_of(
+    changes: Vec<FileChange>,
+    workspace: PathBuf,
+    artifacts: Arc<Artifacts>,
+) -> Option<Changes> {
     let kept = tokio::task::spawn_blocking(move || {
-        let patch = RunPatch::of(&changes, artifacts.directory(), Direction::Forward);
-        artifacts.keep_patch(patch.text.as_bytes())
+        let has_vanished = |change: &FileChange| {
+            let is_new = change.before.is_none() && change.after.is_some();
+            is_new && workspace.join(&change.path).symlink_metadata().is_err()
+        };
+        let left: Vec<FileChange> =
+            changes.into_iter().filter(|change| !has_vanished(change)).collect();
+        if left.is_empty() {
+            return None;
+        }
+        let patch = RunPatch::of(&left, artifacts.directory(), Direction::Forward);
+        let patch = artifacts.keep_patch(patch.text.as_bytes()).ok();
+        let patch = patch.map(|path| path.display().to_string()).unwrap_or_default();
+        let files = left.into_iter().map(|change| change.path).collect();
+        Some(Changes { files, patch, branch: None })
     });
-    let kept = kept.await.ok().and_then(Result::ok);
-    let patch = kept.map(|path| path.display().to_string()).unwrap_or_default();
-    Some(Changes { files, patch, branch: None })
+    kept.await.ok().flatten()
+}
+
+/// Why there is no such tool, where nothing else is said.
+fn absence(tool: &ToolName) -> String {
+    match tool.builtin() {
+        Some(BuiltinTool::WebSearch) => {
+            "no search provider is configured; set `tools.web_search_provider`".to_owned()
+        }
+        _ => "this version has no such tool yet".to_owned(),
+    }
 }
 
 /// A name for a new run.

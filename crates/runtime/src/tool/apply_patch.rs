@@ -101,8 +101,12 @@ fn add(
     Ok(())
 }
 
+/// The text after the hunks. A byte order mark is not part of the first line, and stays.
 fn changed(text: &str, hunks: &[Hunk]) -> Result<String, ToolOutput> {
-    let after = patch::apply(text, hunks).map_err(|error| ToolOutput::error(error.to_string()))?;
+    const MARK: &str = "\u{feff}";
+    let (mark, lines) = text.strip_prefix(MARK).map_or(("", text), |lines| (MARK, lines));
+    let after = patch::apply(lines, hunks).map_err(|error| ToolOutput::error(error.to_string()))?;
+    let after = format!("{mark}{after}");
     check_length(&after)?;
     Ok(after)
 }

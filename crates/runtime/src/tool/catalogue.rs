@@ -9,8 +9,8 @@ use tokio::sync::Semaphore;
 use super::{
     Tool, apply_patch::ApplyPatch, edit_file::EditFile, exec_command::ExecCommand,
     file_edits::FileTool, glob_files::GlobFiles, grep_files::GrepFiles, list_dir::ListDir,
-    read_file::ReadFile, shell::Shell, view_image::ViewImage, web_fetch::WebFetch,
-    write_file::WriteFile, write_stdin::WriteStdin,
+    read_file::ReadFile, shell::Shell, todo_write::TodoWrite, view_image::ViewImage,
+    web_fetch::WebFetch, write_file::WriteFile, write_stdin::WriteStdin,
 };
 use crate::delegation::delegation_tools;
 
@@ -19,7 +19,7 @@ use crate::delegation::delegation_tools;
 pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
     let turns = Arc::new(Semaphore::new(threads()));
     let mut tools = delegation_tools();
-    let others: [Arc<dyn Tool>; 12] = [
+    let others: [Arc<dyn Tool>; 13] = [
         Arc::new(ReadFile::new()),
         Arc::new(ListDir::new()),
         Arc::new(GlobFiles::new(Arc::clone(&turns))),
@@ -32,6 +32,7 @@ pub fn builtin_tools() -> Vec<Arc<dyn Tool>> {
         Arc::new(ExecCommand::new()),
         Arc::new(WriteStdin::new()),
         Arc::new(WebFetch::default()),
+        Arc::new(TodoWrite::new()),
     ];
     tools.extend(others);
     tools

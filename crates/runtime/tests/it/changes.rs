@@ -63,6 +63,8 @@ enum Then {
 async fn stopped(then: Then) -> (Arc<RunResult>, String, Vec<FileChange>) {
     let folder = TempDir::new().unwrap();
     let store = Arc::new(FileStore::new(folder.path().join("sessions"), Options::default()));
+    // What the tool is going to say it wrote.
+    std::fs::write(folder.path().join("a.txt"), "x").unwrap();
     let changed = Arc::new(Notify::new());
     let spec = ToolSpec {
         name: BuiltinTool::WriteFile.into(),

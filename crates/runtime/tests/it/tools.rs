@@ -18,6 +18,7 @@ mod shell;
 mod swaps;
 mod view_image;
 mod web_fetch;
+mod web_search;
 mod workspace;
 mod write_file;
 mod writing_hostile;

@@ -64,6 +64,10 @@ fn keep_shared(table: &mut Table) {
 
 /// What an MCP file in JSON sets, if it is there.
 pub(crate) fn read_mcp_json(path: &Path) -> Result<Option<McpJson>, SettingsError> {
+    // While a command runs in the sandbox, an empty directory holds the place of a file that is missing.
+    if path.is_dir() {
+        return Ok(None);
+    }
     let Some(text) = text(path)? else {
         return Ok(None);
     };

@@ -1,5 +1,7 @@
 //! The table of all settings, in the order they are shown and documented.
 
+use attache_runtime::tool::web_search::SearchProvider;
+
 use super::{BuiltIn, Key, Keys, Kind, ProjectUse, Secrecy, Shape, Spelling};
 use crate::settings::meaning::{
     ApprovalPolicy, DiscoveryMode, Durability, Mode, NameFrom, WireApi, Words as _,
@@ -122,6 +124,9 @@ const TOOLS: &[Key] = &[
     key("web_fetch_private_hosts", Shape::Value(Kind::Texts))
         .by_default(BuiltIn::EmptyList)
         .in_project(ProjectUse::Trusted),
+    key("web_search_provider", word(SearchProvider::WORDS)).in_project(ProjectUse::Trusted),
+    key("web_search_base_url", TEXT).showing(Secrecy::Address).in_project(ProjectUse::Trusted),
+    key("web_search_env_key", TEXT).in_project(ProjectUse::Trusted),
 ];
 
 const SUBAGENTS: &[Key] = &[

@@ -77,6 +77,8 @@ fn mcp_json_without_servers_gives_a_notice() {
     assert_eq!(notices[0].0, "repo/.mcp.json");
     assert_eq!(notices[0].1, ["servers"]);
     assert_eq!(World::new().file("repo/.mcp.json", "{}").notices(), []);
+    // The placeholder of a command in the sandbox.
+    assert_eq!(World::new().file("repo/.mcp.json/x", "").notices(), []);
 }
 
 #[test]

@@ -7,7 +7,6 @@
 use std::{
     fs::File,
     os::fd::{AsFd as _, OwnedFd},
-    path::PathBuf,
     process::Command,
 };
 
@@ -26,23 +25,21 @@ use rustix::{
     time::Timespec,
 };
 
+use safe_fork::fork;
+
 use super::{
-    Ended, Message, Order, Stage, confine, descendants, descriptors, mounts, orphans,
+    Ended, Message, Order, confine, descendants, descriptors, end, mounts, orphans,
     setup_error::{SetupError, Step as _},
     supervisor::{uses_namespaces, wait_for_any},
 };
 
-/// Runs the command; the report tells the supervisor how it ended.
-pub(super) fn init(message: &Message, report: i32, order: Order<'_>) -> Result<Ended, SetupError> {
-    let reported = PathBuf::from(format!("/proc/self/fd/{report}"));
-    let pipe = File::options().write(true).open(&reported).step_at("open", &reported)?;
-    // The one just opened is not inherited by the command.
-    nix::unistd::close(report).step("close the inherited pipe")?;
+/// Runs the command; the pipe tells the supervisor how it ended.
+pub(super) fn init(message: &Message, pipe: &File, order: Order<'_>) -> Result<Ended, SetupError> {
     own_session()?;
     let ended = if uses_namespaces(message) {
-        as_process_one(message, &pipe, order)?
+        as_process_one(message, pipe, order)?
     } else {
-        as_subreaper(message, order)?
+        as_subreaper(message, pipe, order)?
     };
     let text = serde_json::to_vec(&ended)
         .map_err(|error| SetupError::new("tell how the command ended", error.into()))?;
@@ -76,13 +73,13 @@ fn as_process_one(message: &Message, pipe: &File, order: Order<'_>) -> Result<En
     if message.is_rehearsal {
         return confine::print(level);
     }
+    // The command shares this user: it must not read the memory or descriptors of process 1.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).step("protect the init")?;
     let mut command = Command::new(order.program);
     let child = match command.args(order.arguments).spawn() {
         Ok(child) => child.id(),
         Err(error) => return Ok(confine::not_started(order.program, &error)),
     };
-    // The command shares this user: it must not read the memory or descriptors of process 1.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).step("protect the init")?;
     let stderr = descriptors::keep_stderr()?;
     descriptors::release_standard_streams(&null)?;
     loop {
@@ -106,11 +103,15 @@ fn is_reader_gone(pipe: &File) -> Result<bool, SetupError> {
     Ok(events.iter().any(|event| event.revents().contains(PollFlags::ERR)))
 }
 
-/// Starts the command through a confined helper, and kills all that is left of it.
-fn as_subreaper(message: &Message, order: Order<'_>) -> Result<Ended, SetupError> {
+/// Starts the command in a process that confines itself, and kills all that is left of it.
+fn as_subreaper(message: &Message, pipe: &File, order: Order<'_>) -> Result<Ended, SetupError> {
     let supervisor =
         getppid().ok_or_else(|| SetupError::new("find the supervisor", Errno::SRCH.into()))?;
     let supervisor = pidfd_open(supervisor, PidfdFlags::empty()).step("watch the supervisor")?;
+    if is_reader_gone(pipe)? {
+        // What is watched is the process that adopted this one.
+        return Ok(Ended::Signal(Signal::KILL.as_raw()));
+    }
     set_child_subreaper(Some(Pid::INIT)).step("collect orphans")?;
     // Blocked by the supervisor already, and by that in this process too.
     let mut asked_to_end = SigSet::empty();
@@ -118,10 +119,13 @@ fn as_subreaper(message: &Message, order: Order<'_>) -> Result<Ended, SetupError
     let signals =
         SignalFd::with_flags(&asked_to_end, SfdFlags::SFD_CLOEXEC).step("listen for signals")?;
     let null = descriptors::open_null()?;
-    let confined = message.next(Stage::Confined, order)?.spawn().step("start the command")?;
+    let Some(confined) = fork().step("start the command")? else {
+        drop((supervisor, signals, null));
+        end(confine::become_command(message, order));
+    };
     let stderr = descriptors::keep_stderr()?;
     descriptors::release_standard_streams(&null)?;
-    let confined = i32::try_from(confined.id()).ok().and_then(Pid::from_raw);
+    let confined = i32::try_from(confined.pid()).ok().and_then(Pid::from_raw);
     let confined =
         confined.ok_or_else(|| SetupError::new("watch the command", Errno::SRCH.into()))?;
     let ended = wait_for_command(confined, &supervisor, &signals, &stderr);

@@ -28,9 +28,14 @@ use rustix::{
     process::{chdir, getcwd},
 };
 
-use self::devices::Devices;
+use self::devices::{Covers, Devices};
 use super::setup_error::{SetupError, Step as _};
 use crate::sandbox::{Policy, protected::Protected};
+
+/// Files with keys that their programs read whenever they start, and fail if they may not. They are empty for
+/// a command, and others cannot be opened.
+const READ_AT_START: [&str; 7] =
+    [".npmrc", ".yarnrc", ".yarnrc.yml", ".bunfig.toml", "pip.conf", ".condarc", ".my.cnf"];
 
 /// Mounts everything for a policy.
 pub(super) fn set_up(policy: &Policy, protected: &[Protected]) -> Result<(), SetupError> {
@@ -47,9 +52,9 @@ pub(super) fn set_up(policy: &Policy, protected: &[Protected]) -> Result<(), Set
     make_read_only()?;
     let no_programs = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", no_programs, None).step("mount /proc")?;
-    let hidden_file = devices.mount()?;
+    let covers = devices.mount()?;
     for layer in &layers {
-        layer.mount(&hidden_file)?;
+        layer.mount(&covers)?;
     }
     for protected in protected {
         protect(protected)?;
@@ -88,7 +93,7 @@ impl Layer {
         }
     }
 
-    fn mount(&self, hidden_file: &Path) -> Result<(), SetupError> {
+    fn mount(&self, covers: &Covers) -> Result<(), SetupError> {
         match self {
             Self::Writable(path, tree) | Self::Shown(path, tree) => {
                 // It is missing only where a cover lies over one of its parents.
@@ -106,7 +111,12 @@ impl Layer {
                 let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
                 mount("none", path, "tmpfs", flags, Some(mode)).step_at("cover", path)
             }
-            Self::CoveredFile(path) => attach(&clone(hidden_file)?, path),
+            Self::CoveredFile(path) => {
+                let name = path.file_name().unwrap_or_default();
+                let is_config = READ_AT_START.iter().any(|config| name == *config);
+                let cover = if is_config { &covers.empty } else { &covers.hidden };
+                attach(&clone(cover)?, path)
+            }
         }
     }
 

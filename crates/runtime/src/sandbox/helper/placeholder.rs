@@ -1,4 +1,5 @@
-//! Placeholders: empty directories where a protected path does not exist yet.
+//! Placeholders: empty directories where a protected path does not exist yet. Two files of git would break it as
+//! directories; they are files that say what their absence says.
 //!
 //! Only what exists can be mounted over, so a missing protected path exists, empty and read-only, while a
 //! command runs. Commands share placeholders: each holds a lock on them, and the last one removes them. The
@@ -22,6 +23,9 @@ use crate::sandbox::protected::Protected;
 
 /// When placeholders were last changed, so that they are recognised.
 const MARK: Timespec = Timespec { tv_sec: 1, tv_nsec: 617_474_163 };
+
+/// Names that stand for files, with a content that changes nothing.
+const FILES: [(&str, &str); 2] = [("commondir", ".\n"), ("config.worktree", "")];
 
 /// How often it is tried to get hold of a placeholder that others keep removing.
 const TRIES: usize = 10_000;
@@ -48,9 +52,14 @@ impl Placeholders {
     pub(super) fn remove(self) {
         for (path, held) in self.0 {
             let is_last = flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok();
-            if is_last && is_same(&path, &held) {
+            if !is_last || !is_same(&path, &held) {
+                continue;
+            }
+            if content_of(&path).is_none() {
                 // Fails if somebody created something in it.
                 drop(fs::remove_dir(&path));
+            } else if held.metadata().is_ok_and(|found| is_placeholder(&found)) {
+                drop(fs::remove_file(&path));
             }
         }
     }
@@ -95,7 +104,12 @@ enum Created {
 /// and its lock.
 fn create(path: &Path) -> Created {
     let prepared = path.with_file_name(format!(".attache-placeholder-{}", std::process::id()));
-    if fs::create_dir(&prepared).is_err() {
+    let content = content_of(path);
+    let made = match content {
+        Some(content) => fs::write(&prepared, content),
+        None => fs::create_dir(&prepared),
+    };
+    if made.is_err() {
         return Created::Impossible;
     }
     let held = File::open(&prepared).ok().filter(|held| {
@@ -106,7 +120,10 @@ fn create(path: &Path) -> Created {
     });
     held.map_or_else(
         || {
-            drop(fs::remove_dir(&prepared));
+            drop(match content {
+                Some(_) => fs::remove_file(&prepared),
+                None => fs::remove_dir(&prepared),
+            });
             Created::TooLate
         },
         Created::Held,
@@ -115,7 +132,14 @@ fn create(path: &Path) -> Created {
 
 /// Whether this is a placeholder, of whichever command.
 pub(in crate::sandbox) fn is_placeholder(found: &fs::Metadata) -> bool {
-    found.is_dir() && found.mtime() == MARK.tv_sec && found.mtime_nsec() == MARK.tv_nsec
+    let is_possible = found.is_dir() || found.is_file();
+    is_possible && found.mtime() == MARK.tv_sec && found.mtime_nsec() == MARK.tv_nsec
+}
+
+/// What a placeholder contains, if it is a file.
+fn content_of(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?;
+    FILES.iter().find(|(file, _)| name == *file).map(|(_, content)| *content)
 }
 
 /// Whether the path still leads to what is held.

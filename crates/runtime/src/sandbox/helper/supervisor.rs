@@ -6,8 +6,7 @@
 use std::{
     fs::{self, File},
     io::Read as _,
-    os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
-    process::Child,
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
 };
 
 use nix::{
@@ -19,17 +18,17 @@ use nix::{
 };
 use rustix::{
     event::{PollFd, PollFlags, poll},
-    io::{Errno, FdFlags, fcntl_setfd},
+    io::Errno,
     pipe::{PipeFlags, pipe_with},
     process::{
         Pid, PidfdFlags, Signal, WaitOptions, getgid, getppid, getuid, pidfd_open,
         pidfd_send_signal, waitpid,
     },
-    thread::{CapabilitySet, capabilities, configure_capability_in_ambient_set, set_capabilities},
 };
+use safe_fork::fork;
 
 use super::{
-    Ended, Message, Order, Stage, descriptors,
+    Ended, Message, Order, descriptors, end, init,
     placeholder::Placeholders,
     setup_error::{SetupError, Step as _},
 };
@@ -38,10 +37,6 @@ use crate::sandbox::Mode;
 /// The signals that ask the supervisor to end the command.
 const ENDING: [NixSignal; 4] =
     [NixSignal::SIGTERM, NixSignal::SIGINT, NixSignal::SIGHUP, NixSignal::SIGQUIT];
-
-/// What the init needs to set up the namespaces; it drops them before the command starts.
-const KEPT_FOR_INIT: [CapabilitySet; 3] =
-    [CapabilitySet::SYS_ADMIN, CapabilitySet::SETPCAP, CapabilitySet::SYS_RESOURCE];
 
 /// Runs the command and waits for it.
 pub(super) fn supervise(message: &Message, order: Order<'_>) -> Result<Ended, SetupError> {
@@ -65,16 +60,18 @@ pub(super) fn supervise(message: &Message, order: Order<'_>) -> Result<Ended, Se
     if uses_namespaces {
         enter_namespaces()?;
     }
-    let (report, reported) = pipe_with(PipeFlags::empty()).step("open a pipe")?;
-    fcntl_setfd(&report, FdFlags::CLOEXEC).step("keep the pipe")?;
-    let stage = Stage::Init { report: reported.as_raw_fd() };
-    let init = message.next(stage, order)?.spawn().step("start the init")?;
+    let (report, reported) = pipe_with(PipeFlags::CLOEXEC).step("open a pipe")?;
+    let Some(init) = fork().step("start the init")? else {
+        // The init holds nothing of the supervisor's: its end of the pipe shows whether the supervisor lives.
+        drop((report, program, signals, null, placeholders));
+        end(init::init(message, &File::from(reported), order));
+    };
     drop(reported);
     descriptors::release_standard_streams(&null)?;
 
     // Without namespaces the init has to find and kill its descendants before it ends.
     let ending = if uses_namespaces { Signal::KILL } else { Signal::TERM };
-    let ended = wait(&init, &program, &signals, ending).and_then(|ended| match ended {
+    let ended = wait(init.pid(), &program, &signals, ending).and_then(|ended| match ended {
         Watched::Ended(status) => Ok(told(report)?.unwrap_or(status)),
         Watched::WasAsked(signal) => Ok(Ended::Signal(signal)),
     });
@@ -107,17 +104,7 @@ fn enter_namespaces() -> Result<(), SetupError> {
         .step("create namespaces")?;
     fs::write("/proc/self/setgroups", "deny").step("give up changing groups")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1")).step("map the user")?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1")).step("map the group")?;
-    // Only root keeps its capabilities when it executes a program; others need them to be ambient.
-    let mut sets = capabilities(None).step("read the capabilities")?;
-    for kept in KEPT_FOR_INIT {
-        sets.inheritable |= kept;
-    }
-    set_capabilities(None, sets).step("set the capabilities")?;
-    for kept in KEPT_FOR_INIT {
-        configure_capability_in_ambient_set(kept, true).step("hand down a capability")?;
-    }
-    Ok(())
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1")).step("map the group")
 }
 
 /// How a wait for the init came to its end.
@@ -129,12 +116,12 @@ enum Watched {
 
 /// Waits until the init ends, or ends it.
 fn wait(
-    init: &Child,
+    init: u32,
     program: &OwnedFd,
     signals: &SignalFd,
     ending: Signal,
 ) -> Result<Watched, SetupError> {
-    let pid = i32::try_from(init.id()).ok().and_then(Pid::from_raw);
+    let pid = i32::try_from(init).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| SetupError::new("watch the init", Errno::SRCH.into()))?;
     let init = pidfd_open(pid, PidfdFlags::empty()).step("watch the init")?;
     let [program_ended, is_asked, init_ended] =

@@ -176,12 +176,52 @@ fn writable_git_opens_all_but_what_runs_programs() {
         "echo x >> .git/config",
         "echo x > new && mv new .git/config",
         "mkdir -p .git/modules/evil",
+        "echo ../evil > .git/commondir",
+        "rm .git/commondir",
+        "echo '[core]' > .git/config.worktree",
+        "echo '* filter=evil' > .git/info/attributes",
+        "mkdir -p .git/worktrees/evil",
         "mv .git old",
     ] {
         let output = yard.run(script);
         assert!(!output.status.success(), "{script}: {}", shown(&output));
     }
     git(&yard, &["fsck"]);
+    for placeholder in ["commondir", "config.worktree", "modules", "worktrees"] {
+        let path = yard.inside(".git").join(placeholder);
+        assert!(path.symlink_metadata().is_err(), "{placeholder} is left");
+    }
+}
+
+#[test]
+fn those_that_lie_deeper_stay_as_they_are() {
+    if !has_namespaces() {
+        return;
+    }
+    let mut yard = Yard::new();
+    for directory in ["vendor/lib", "a/.claude/agents", "a/.github/agents"] {
+        fs::create_dir_all(yard.inside(directory)).unwrap();
+    }
+    git(&yard, &["init", "-q", "vendor/lib"]);
+    fs::write(yard.inside("a/.mcp.json"), "{}").unwrap();
+    for script in [
+        "echo x > vendor/lib/.git/hooks/pre-commit",
+        "git -C vendor/lib config core.fsmonitor evil",
+        "mv vendor/lib/.git old",
+        "mv vendor old",
+        "echo x > a/.claude/agents/evil.md",
+        "echo x > a/.github/agents/evil.agent.md",
+        "echo x > a/.mcp.json",
+    ] {
+        let output = yard.run(script);
+        assert!(!output.status.success(), "{script}: {}", shown(&output));
+    }
+    let output =
+        yard.run("echo x > vendor/lib/b && echo x > a/.github/c && git -C vendor/lib status");
+    assert!(output.status.success(), "the rest is writable: {}", shown(&output));
+    yard.policy.writable_git = true;
+    let output = yard.run("git -C vendor/lib add b && ! echo x > vendor/lib/.git/hooks/pre-commit");
+    assert!(output.status.success(), "{}", shown(&output));
 }
 
 #[test]

@@ -28,6 +28,15 @@ const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
+/// Files that are mounted over others.
+#[derive(Debug)]
+pub(super) struct Covers {
+    /// Nobody may open it.
+    pub(super) hidden: PathBuf,
+    /// It can be read and is empty.
+    pub(super) empty: PathBuf,
+}
+
 /// The devices of the machine, before they are covered.
 #[derive(Debug)]
 pub(super) struct Devices(Vec<(PathBuf, OwnedFd)>);
@@ -44,8 +53,8 @@ impl Devices {
         Self(devices.chain(console).collect())
     }
 
-    /// Mounts a new `/dev`. Returns a file in it that nobody may open.
-    pub(super) fn mount(self) -> Result<PathBuf, SetupError> {
+    /// Mounts a new `/dev`. Returns what covers files.
+    pub(super) fn mount(self) -> Result<Covers, SetupError> {
         let (dev, quiet) = (Path::new("/dev"), MountFlags::NOSUID | MountFlags::NOEXEC);
         mount("dev", dev, "tmpfs", quiet, Some(c"mode=755,size=64k")).step("mount /dev")?;
         for (path, tree) in self.0 {
@@ -58,6 +67,8 @@ impl Devices {
         let hidden = dev.join(".hidden");
         drop(File::create(&hidden).step_at("create", &hidden)?);
         fs::set_permissions(&hidden, Permissions::from_mode(0o000)).step_at("hide", &hidden)?;
+        let empty = dev.join(".empty");
+        drop(File::create(&empty).step_at("create", &empty)?);
         let (terminals, memory) = (dev.join("pts"), dev.join("shm"));
         fs::create_dir(&terminals).step_at("create", &terminals)?;
         fs::create_dir(&memory).step_at("create", &memory)?;
@@ -67,6 +78,6 @@ impl Devices {
         mount("shm", &memory, "tmpfs", quiet | MountFlags::NODEV, options)
             .step_at("mount", &memory)?;
         read_only(dev, quiet)?;
-        Ok(hidden)
+        Ok(Covers { hidden, empty })
     }
 }

@@ -1,0 +1,70 @@
+//! Withheld files: what rules deny reading, hidden from every command of a run.
+//!
+//! A rule denies a command that is seen to read a file; what a program reads by itself is not seen. So the
+//! files of the workspace that a `Read` rule denies are covered in the sandbox. Only what exists when the first
+//! command starts is found, and the search is bounded.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use attache_kernel::rights::{filter::ToolSet, rule::RealPath};
+
+/// The entries that are looked at.
+const MOST_ENTRIES: usize = 20_000;
+/// The paths that are hidden.
+const MOST_FOUND: usize = 256;
+
+/// A name that no file has: a rule that denies it denies everything in its directory.
+const ANY: &str = "\u{1}any";
+
+/// The files that a run's rights withhold.
+#[derive(Debug, Default)]
+pub(super) struct WithheldFiles {
+    rights: Arc<ToolSet>,
+    found: OnceLock<Vec<PathBuf>>,
+}
+
+impl WithheldFiles {
+    /// Those that these rights withhold.
+    pub(super) fn new(rights: Arc<ToolSet>) -> Self {
+        Self { rights, found: OnceLock::new() }
+    }
+
+    /// Those below a root. The first call reads the disk.
+    pub(super) fn below(&self, root: &Path) -> &[PathBuf] {
+        self.found.get_or_init(|| {
+            if self.rights.withholds_files() { search(root, &self.rights) } else { Vec::new() }
+        })
+    }
+}
+
+fn search(root: &Path, rights: &ToolSet) -> Vec<PathBuf> {
+    let is_withheld = |path: &Path| {
+        let below = path.strip_prefix(root).ok().map(Path::to_string_lossy);
+        rights.withholds(&RealPath::new(below.as_deref(), &path.to_string_lossy()))
+    };
+    let mut found = Vec::new();
+    let mut looked_at = 0;
+    let mut open = vec![root.to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            looked_at += 1;
+            if looked_at > MOST_ENTRIES || found.len() >= MOST_FOUND {
+                return found;
+            }
+            let path = entry.path();
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_whole =
+                || is_withheld(&path.join(ANY)) && is_withheld(&path.join(ANY).join(ANY));
+            if is_withheld(&path) || (kind.is_dir() && is_whole()) {
+                found.push(path);
+            } else if kind.is_dir() {
+                open.push(path);
+            }
+        }
+    }
+    found
+}
