@@ -120,6 +120,7 @@ fn tell(handle: &RunHandle, log: &Path, setup: &Setup) -> Result<(), Failure> {
             "agent_id": id,
             "agent_type": run.definition.agent_type,
             "status": "running",
+            "pid": std::process::id(),
             "session_id": run.session_id,
             "resumed_from": run.resumed_from,
             "log": log,

@@ -25,7 +25,7 @@ pub use self::{
     files::{Durability, FileStore, Options},
     mailbox::{Held, Mail, MailKind, Mailbox, Posted},
     secrets::Secrets,
-    summary::{RunState, Summary},
+    summary::{Advance, RunState, Summary},
 };
 
 /// An access to a store that is under way.
@@ -90,13 +90,13 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// The mailbox of a run that this process drives.
     fn mailbox(&self, run: &Assignment) -> Result<Arc<dyn Mailbox>, StoreError>;
 
-    /// Hands what an earlier run was sent and did not read to the run that resumes it. Only for the one
-    /// that holds the claim.
+    /// Hands what an earlier run was sent and did not read to the run that resumes it, and returns it. Only
+    /// for the one that holds the claim.
     fn inherit_mail<'a>(
         &'a self,
         earlier: &'a Assignment,
         by: &'a Assignment,
-    ) -> StoreFuture<'a, ()>;
+    ) -> StoreFuture<'a, Vec<Mail>>;
 
     /// What the runs of a session have spent so far. Runs that cannot be read are left out.
     fn spent_in<'a>(&'a self, session: &'a SessionId) -> StoreFuture<'a, SessionSpending>;

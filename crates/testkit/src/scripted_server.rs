@@ -106,6 +106,13 @@ impl ScriptedServer {
         self
     }
 
+    /// Takes out what is in the script and was not asked for; standing answers stay.
+    pub fn forget_script(&self) {
+        let mut state = self.shared.lock();
+        state.in_order.clear();
+        state.on_path.clear();
+    }
+
     /// The requests so far, in the order of their arrival, unexpected ones included.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.lock().requests.clone()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use attache_runtime::{
     clock,
-    store::{FileStore, RunState, Summary},
+    store::{Advance, FileStore, RunState, Summary},
 };
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &TasksArgs, setup: &Setup) -> Result<Exit, Failure> {
     if args.watch {
         return watch(args, &store, setup);
     }
-    let (shown, left_out) = chosen(list(&store)?, args.all);
+    let (shown, left_out) = chosen(&store, args.all)?;
     if setup.format == OutputFormat::Json {
         print::json(&shown.iter().map(object).collect::<Vec<_>>())?;
         return Ok(Exit::Success);
@@ -65,8 +65,10 @@ pub(crate) fn run(args: &TasksArgs, setup: &Setup) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn list(store: &FileStore) -> Result<Vec<Summary>, Failure> {
-    store.list().map_err(|error| transcripts::failure(&error))
+/// A run, and how far it has come.
+struct Task {
+    run: Summary,
+    advance: Advance,
 }
 
 fn is_open(run: &Summary) -> bool {
@@ -74,7 +76,8 @@ fn is_open(run: &Summary) -> bool {
 }
 
 /// The runs to be shown, and how many are left out.
-fn chosen(runs: Vec<Summary>, all: bool) -> (Vec<Summary>, usize) {
+fn chosen(store: &FileStore, all: bool) -> Result<(Vec<Task>, usize), Failure> {
+    let runs = store.list().map_err(|error| transcripts::failure(&error))?;
     let total = runs.len();
     let now = clock::now();
     let mut ended = 0;
@@ -87,9 +90,10 @@ fn chosen(runs: Vec<Summary>, all: bool) -> (Vec<Summary>, usize) {
             ended += 1;
             ended <= MOST_ENDED && age(run, now).is_some_and(|age| age <= MOST_AGE)
         })
+        .map(|run| Task { advance: store.advance(&run), run })
         .collect();
     let left_out = total - shown.len();
-    (shown, left_out)
+    Ok((shown, left_out))
 }
 
 fn age(run: &Summary, now: Timestamp) -> Option<SignedDuration> {
@@ -97,7 +101,8 @@ fn age(run: &Summary, now: Timestamp) -> Option<SignedDuration> {
 }
 
 /// A run as JSON.
-pub(super) fn object(run: &Summary) -> Value {
+fn object(task: &Task) -> Value {
+    let Task { run, advance } = task;
     json!({
         "agent_id": run.agent_id,
         "agent_type": run.agent_type,
@@ -106,14 +111,14 @@ pub(super) fn object(run: &Summary) -> Value {
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "ended_as": run.status,
-        "turns": run.turns,
-        "total_tokens": run.total_tokens,
+        "turns": advance.turns,
+        "total_tokens": advance.total_tokens,
         "model": run.model,
         "parent_id": run.parent_id,
         "resumed_from": run.resumed_from,
         "session_id": run.session_id,
         "cwd": run.cwd,
-        "unread_messages": run.unread_messages,
+        "unread_messages": advance.unread_messages,
         "transcript": run.path,
     })
 }
@@ -128,29 +133,31 @@ fn tone(state: RunState) -> Tone {
 }
 
 /// The beginnings of ids, as long as it takes to tell them apart.
-fn short_ids(runs: &[Summary]) -> Vec<String> {
+fn short_ids(tasks: &[Task]) -> Vec<String> {
     let mut length = SHORT_ID;
     loop {
-        let short: Vec<String> =
-            runs.iter().map(|run| run.agent_id.as_str().chars().take(length).collect()).collect();
+        let short: Vec<String> = tasks
+            .iter()
+            .map(|task| task.run.agent_id.as_str().chars().take(length).collect())
+            .collect();
         let mut apart = short.clone();
         apart.sort();
         apart.dedup();
-        let is_whole = runs.iter().all(|run| run.agent_id.as_str().len() <= length);
-        if apart.len() == runs.len() || is_whole {
+        let is_whole = tasks.iter().all(|task| task.run.agent_id.as_str().len() <= length);
+        if apart.len() == tasks.len() || is_whole {
             return short;
         }
         length += 4;
     }
 }
 
-fn page(runs: &[Summary]) -> String {
-    if runs.is_empty() {
+fn page(tasks: &[Task]) -> String {
+    if tasks.is_empty() {
         return "no runs\n".to_owned();
     }
     let now = clock::now();
-    let ids = short_ids(runs);
-    let rows: Vec<_> = runs.iter().zip(&ids).map(|(run, id)| row(run, id, now)).collect();
+    let ids = short_ids(tasks);
+    let rows: Vec<_> = tasks.iter().zip(&ids).map(|(task, id)| row(task, id, now)).collect();
     let headings = ["ID", "AGENT", "STATUS", "AGE", "TURNS", "TOKENS", "TASK"];
     // On a narrow terminal ids and states stay whole, and tasks wrap.
     let order = [(5, 0), (4, 0), (6, 24), (1, 10), (3, 0), (1, 0), (6, 11)];
@@ -158,21 +165,22 @@ fn page(runs: &[Summary]) -> String {
     format!("{table}\n")
 }
 
-fn row(run: &Summary, id: &str, now: Timestamp) -> Vec<Field> {
+fn row(task: &Task, id: &str, now: Timestamp) -> Vec<Field> {
+    let Task { run, advance } = task;
     let mut task = match run.state {
         RunState::Interrupted => format!("attache run --resume {id}: {}", run.description),
         _ => run.description.clone(),
     };
-    if run.unread_messages > 0 {
-        task = format!("({} unread) {task}", run.unread_messages);
+    if advance.unread_messages > 0 {
+        task = format!("({} unread) {task}", advance.unread_messages);
     }
     vec![
         Field::new(id),
         Field::new(run.agent_type.as_str()),
         Field::new(run.state.as_str()).toned(tone(run.state)),
         Field::new(age(run, now).map(shown_age).unwrap_or_default()).right(),
-        Field::new(run.turns.to_string()).right(),
-        Field::new(grouped(run.total_tokens)).right(),
+        Field::new(advance.turns.to_string()).right(),
+        Field::new(grouped(advance.total_tokens)).right(),
         Field::new(task),
     ]
 }
@@ -192,13 +200,13 @@ fn watch(args: &TasksArgs, store: &FileStore, setup: &Setup) -> Result<Exit, Fai
     let mut changes = store.watch();
     let mut before: BTreeMap<String, Value> = BTreeMap::new();
     loop {
-        let (shown, _) = chosen(list(store)?, args.all);
+        let (shown, _) = chosen(store, args.all)?;
         let as_table = Stream::Out.is_terminal() && setup.format == OutputFormat::Text;
         let objects: Vec<Value> = shown.iter().map(object).collect();
         let changed: Vec<_> = shown
             .iter()
             .zip(&objects)
-            .filter(|(run, object)| before.get(run.agent_id.as_str()) != Some(object))
+            .filter(|(task, object)| before.get(task.run.agent_id.as_str()) != Some(object))
             .collect();
         let text = match (as_table, setup.format) {
             (true, _) if changed.is_empty() && !before.is_empty() => String::new(),
@@ -206,7 +214,7 @@ fn watch(args: &TasksArgs, store: &FileStore, setup: &Setup) -> Result<Exit, Fai
             (false, OutputFormat::Json) => {
                 changed.iter().map(|(_, object)| format!("{object}\n")).collect()
             }
-            (false, OutputFormat::Text) => changed.iter().map(|(run, _)| line(run)).collect(),
+            (false, OutputFormat::Text) => changed.iter().map(|(task, _)| line(task)).collect(),
         };
         if as_table && !text.is_empty() {
             print::clear_screen()?;
@@ -217,20 +225,22 @@ fn watch(args: &TasksArgs, store: &FileStore, setup: &Setup) -> Result<Exit, Fai
         before = shown
             .iter()
             .zip(objects)
-            .map(|(run, object)| (run.agent_id.as_str().to_owned(), object))
+            .map(|(task, object)| (task.run.agent_id.as_str().to_owned(), object))
             .collect();
-        changes.wait(shown.iter().filter(|run| is_open(run)).map(|run| run.path.as_path()));
+        let open = shown.iter().map(|task| &task.run).filter(|run| is_open(run));
+        changes.wait(open.map(|run| run.path.as_path()));
     }
 }
 
-fn line(run: &Summary) -> String {
+fn line(task: &Task) -> String {
+    let Task { run, advance } = task;
     format!(
         "{} {} {} turns={} tokens={} {}\n",
         run.agent_id,
         run.state.as_str(),
         run.agent_type,
-        run.turns,
-        run.total_tokens,
+        advance.turns,
+        advance.total_tokens,
         run.description
     )
 }

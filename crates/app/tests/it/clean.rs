@@ -72,6 +72,7 @@ fn json_says_what_went() {
         "removed": [{"agent_id": "agent-1", "session_id": "s-agent-1", "path": path, "bytes": bytes}],
         "kept": 0,
         "running": 0,
+        "unread": 0,
         "bytes": bytes,
         "dry_run": false,
         "worktrees": [],

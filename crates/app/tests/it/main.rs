@@ -5,6 +5,8 @@
 
 #[cfg(test)]
 mod approvals;
+#[cfg(test)]
+mod background;
 mod changes;
 mod clean;
 mod commands;

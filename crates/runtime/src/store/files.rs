@@ -53,7 +53,7 @@ use self::{
     disk_queue::DiskQueue, ledger::Ledger, lock::FolderLock, names::Place, post_office::PostOffice,
     reading::Content, spending::Spending, writer::OpenJournal,
 };
-use super::{ResumeClaim, Secrets, StoreError, Summary, Transcript};
+use super::{Advance, ResumeClaim, Secrets, StoreError, Summary, Transcript};
 
 /// The transcripts below one directory. A copy is the same store.
 #[derive(Debug, Clone)]
@@ -241,6 +241,13 @@ impl FileStore {
             newest.then_with(|| one.path.cmp(&other.path))
         });
         Ok(summaries)
+    }
+
+    /// How far a run has come, as far as the end of its file tells.
+    pub fn advance(&self, run: &Summary) -> Advance {
+        let folder = self.sessions().join(run.session_id.as_str());
+        let place = names::transcript(&folder, run.agent_id.as_str());
+        place.map(|place| listing::advance(&place)).unwrap_or_default()
     }
 
     /// What each run spent so far, one after another, those that were cleaned away included. Runs that

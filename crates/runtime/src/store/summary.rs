@@ -62,14 +62,19 @@ pub struct Summary {
     pub state: RunState,
     /// How it ended, if it did.
     pub status: Option<Status>,
+    /// Where it works.
+    pub cwd: String,
+    /// Where its transcript lies.
+    pub path: PathBuf,
+}
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Advance {
     /// The turns that are over.
     pub turns: u32,
     /// The tokens those used.
     pub total_tokens: u64,
-    /// Where it works.
-    pub cwd: String,
     /// Messages that it was sent and has not read.
     pub unread_messages: usize,
-    /// Where its transcript lies.
-    pub path: PathBuf,
 }

@@ -9,10 +9,10 @@ use std::{
 };
 
 use attache_kernel::{id::LetterId, run::letter::Letter};
-
 use tokio::sync::Notify;
 
-use crate::store::{Held, MailKind, Mailbox};
+use super::runs::into_letter;
+use crate::store::{Held, Mailbox};
 
 /// Messages that may wait for a run; more are refused.
 const ROOM: usize = 256;
@@ -137,12 +137,7 @@ impl Letters {
             Some(mailbox) => mailbox.hold().await.ok(),
             None => None,
         };
-        let found = held.iter().flat_map(|held| &held.found).filter_map(|mail| match &mail.kind {
-            MailKind::Message { text } => {
-                Some(Letter { id: Some(mail.id.clone()), text: text.clone() })
-            }
-            MailKind::Stop => None,
-        });
+        let found = held.iter().flat_map(|held| held.found.clone()).filter_map(into_letter);
         let mut found: Vec<Letter> = found.collect();
         found.retain(|letter| self.is_new(letter));
         // What was left in this process meanwhile comes first.

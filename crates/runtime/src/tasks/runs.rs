@@ -47,7 +47,7 @@ use crate::{
     host::Host,
     model::Model,
     process::{CommandSetup, Processes},
-    store::{MailKind, Mailbox, ResumeClaim, Secrets, Store, StoreError},
+    store::{Mail, MailKind, Mailbox, ResumeClaim, Secrets, Store, StoreError},
     tasks::{
         Children, Delegate, Levels, Links, LiveRun, News, NewsItem, Permissions, RunHandle,
         TreeBudget, TreeLimits, call_rules::CallRules, letterbox,
@@ -475,11 +475,12 @@ impl Shared {
             Arc::new(TreeBudget::new(limits, tokens, cost_usd))
         };
         let budget = parent.map_or_else(own_budget, |parent| Arc::clone(&parent.budget));
-        if let (Past::Earlier(earlier), Some(_)) = (&start.past, &claim) {
-            self.store.inherit_mail(earlier.assignment(), run.assignment()).await?;
-        }
         let mailbox = self.store.mailbox(run.assignment())?;
         let (inbox, letters) = letterbox(Some(Arc::clone(&mailbox)));
+        if let (Past::Earlier(earlier), Some(_)) = (&start.past, &claim) {
+            let unread = self.store.inherit_mail(earlier.assignment(), run.assignment()).await?;
+            unread.into_iter().filter_map(into_letter).for_each(|letter| inbox.put(letter));
+        }
         let news = News::default();
         if let Some((text, delivers)) = left_behind {
             news.tell(NewsItem::Earlier { text, delivers });
@@ -585,14 +586,20 @@ impl Shared {
 async fn collect_mail(mailbox: &dyn Mailbox, live: &LiveRun) -> Infallible {
     loop {
         for mail in mailbox.next().await {
-            match mail.kind {
-                MailKind::Message { text } => live.inbox.put(Letter { id: Some(mail.id), text }),
-                MailKind::Stop => {
-                    mailbox.remove(&[mail.id]).await.unwrap_or_default();
-                    live.cancel.cancel();
-                }
+            if mail.kind == MailKind::Stop {
+                mailbox.remove(std::slice::from_ref(&mail.id)).await.unwrap_or_default();
+                live.cancel.cancel();
             }
+            into_letter(mail).into_iter().for_each(|letter| live.inbox.put(letter));
         }
+    }
+}
+
+/// What an agent reads of a letter, if it is for the agent.
+pub(super) fn into_letter(mail: Mail) -> Option<Letter> {
+    match mail.kind {
+        MailKind::Message { text } => Some(Letter { id: Some(mail.id), text }),
+        MailKind::Stop => None,
     }
 }
 

@@ -12,7 +12,7 @@ use attache_kernel::{
 
 use super::FileStore;
 use crate::store::{
-    JournalWriter, MailKind, Mailbox, Posted, ResumeClaim, Secrets, SessionSpending, Store,
+    JournalWriter, Mail, MailKind, Mailbox, Posted, ResumeClaim, Secrets, SessionSpending, Store,
     StoreError, StoreFuture, Summary, Transcript,
 };
 
@@ -82,7 +82,7 @@ impl Store for FileStore {
         &'a self,
         earlier: &'a Assignment,
         by: &'a Assignment,
-    ) -> StoreFuture<'a, ()> {
+    ) -> StoreFuture<'a, Vec<Mail>> {
         let (earlier, by) = (earlier.clone(), by.clone());
         self.off_thread(move |store| store.inherit_mail(&earlier, &by))
     }

@@ -15,7 +15,7 @@ use memchr::{memchr, memrchr};
 use serde::Deserialize;
 
 use super::{lock, mail, names::Place, open_to_read};
-use crate::store::{RunState, Summary};
+use crate::store::{Advance, RunState, Summary};
 
 /// How much is read at once; most headers and last lines are shorter.
 const PIECE: usize = 8 * 1024;
@@ -130,7 +130,6 @@ pub(super) fn summarise(place: &Place) -> Option<Summary> {
     let is_queued = tail.as_ref().is_some_and(|tail| tail.event.kind == "queued");
     let state = state_of(status, OpenLife { is_held, is_queued });
     let HeadRun { description, task, .. } = head.run;
-    let done = last_turn(&file).unwrap_or_default();
     Some(Summary {
         agent_id: head.run.agent_id,
         agent_type: head.run.definition.agent_type,
@@ -143,19 +142,16 @@ pub(super) fn summarise(place: &Place) -> Option<Summary> {
         ended_at: tail.filter(|_| status.is_some()).map(|tail| tail.ts),
         state,
         status,
-        turns: done.turns,
-        total_tokens: done.total_tokens,
         cwd: head.run.environment.cwd,
-        unread_messages: mail::waiting(&place.folder, &place.id),
         path: place.path.clone(),
     })
 }
 
 /// How far a run has come.
-#[derive(Default)]
-struct Done {
-    turns: u32,
-    total_tokens: u64,
+pub(super) fn advance(place: &Place) -> Advance {
+    let unread_messages = mail::waiting(&place.folder, &place.id);
+    let done = open_to_read(&place.path).and_then(|file| last_turn(&file));
+    Advance { unread_messages, ..done.unwrap_or_default() }
 }
 
 /// What a list needs of the end of a turn.
@@ -171,20 +167,20 @@ enum TurnEvent {
 }
 
 /// The last turn that is over, found from the end; none if it is not in the last lines.
-fn last_turn(file: &File) -> io::Result<Done> {
+fn last_turn(file: &File) -> io::Result<Advance> {
     const MARK: &[u8] = b"\"type\":\"turn_completed\"";
     let length = file.metadata()?.len();
     let from = length.saturating_sub(TURN_WITHIN);
     let mut bytes = vec![0; usize::try_from(length - from).unwrap_or_default()];
     file.read_exact_at(&mut bytes, from)?;
-    let Some(at) = memchr::memmem::rfind(&bytes, MARK) else { return Ok(Done::default()) };
+    let Some(at) = memchr::memmem::rfind(&bytes, MARK) else { return Ok(Advance::default()) };
     let (before, after) = bytes.split_at(at);
     let start = memrchr(b'\n', before).map_or(0, |end| end + 1);
     let end = memchr(b'\n', after).map_or(bytes.len(), |end| at + end);
     let line = serde_json::from_slice(bytes.get(start..end).unwrap_or_default());
     let TurnLine { event: TurnEvent::TurnCompleted { progress, total_tokens } } =
         line.map_err(io::Error::other)?;
-    Ok(Done { turns: progress.turns_completed, total_tokens })
+    Ok(Advance { turns: progress.turns_completed, total_tokens, unread_messages: 0 })
 }
 
 /// How a run ended, if its last line says so.

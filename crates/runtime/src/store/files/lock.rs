@@ -30,6 +30,13 @@ impl FolderLock {
             Ok(()) | Err(_) => Ok(Self { _folder: folder }),
         }
     }
+
+    /// The lock, if nobody else has it.
+    pub(super) fn try_take(folder: &Path) -> Option<Self> {
+        let folder = File::open(folder).ok()?;
+        let taken = retry_on_intr(|| flock(&folder, FlockOperation::NonBlockingLockExclusive));
+        taken.is_ok().then_some(Self { _folder: folder })
+    }
 }
 
 /// Makes its caller the one writer of a file, until the file is closed; false if there is one.

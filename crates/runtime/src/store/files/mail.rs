@@ -177,11 +177,15 @@ impl FileStore {
 
     /// Hands the letters that an earlier run did not read to the one that resumes it; see
     /// [`Store::inherit_mail`](crate::store::Store::inherit_mail).
-    pub fn inherit_mail(&self, earlier: &Assignment, by: &Assignment) -> Result<(), StoreError> {
+    pub fn inherit_mail(
+        &self,
+        earlier: &Assignment,
+        by: &Assignment,
+    ) -> Result<Vec<Mail>, StoreError> {
         let folder = self.folder_of(earlier)?;
         let target = self.folder_of(by)?;
         if letters(&folder).is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         // A run that was cut off while it inherited has not got everything from the one before it.
         let mut heard = BTreeMap::new();
@@ -204,6 +208,7 @@ impl FileStore {
         let all = letters(&folder);
         let mut number = next_number(&all);
         prepare_folder(&target).map_err(failed)?;
+        let mut inherited = Vec::new();
         for file in all {
             let Some(heard) = heard.get(&file.run) else { continue };
             if file.kind == STOP || heard.contains(&file.letter) {
@@ -214,8 +219,9 @@ impl FileStore {
             let moved = LetterFile::new(&target, number, file.kind, letter, run);
             fs::rename(&file.path, &moved.path).map_err(failed)?;
             number += 1;
+            inherited.extend(moved.read().ok());
         }
-        Ok(())
+        Ok(inherited)
     }
 
     /// The mailbox of a run that this process drives.
@@ -287,10 +293,24 @@ impl Inner {
     }
 
     fn hold(&self) -> Result<Held, StoreError> {
-        let guard = FolderLock::take(&self.folder)
-            .map_err(|source| StoreError::write(&self.folder, source))?;
+        let guard = FolderLock::take(&self.folder);
+        Ok(self.held(guard.map_err(|source| StoreError::write(&self.folder, source))?))
+    }
+
+    fn held(&self, guard: FolderLock) -> Held {
         let found = self.own().filter_map(|letter| letter.read().ok()).collect();
-        Ok(Held::new(found, guard))
+        Held::new(found, guard)
+    }
+}
+
+impl FileMailbox {
+    /// Reading a small folder is quicker done than handed to another thread; setting up a watch is not.
+    async fn look(&self) -> (Vec<Mail>, bool) {
+        let inner = Arc::clone(&self.inner);
+        if inner.store.shared.post_office.is_watched(&mail_folder(&inner.folder)) {
+            return inner.look();
+        }
+        tokio::task::spawn_blocking(move || inner.look()).await.unwrap_or_default()
     }
 }
 
@@ -298,9 +318,7 @@ impl Mailbox for FileMailbox {
     fn next(&self) -> Pin<Box<dyn Future<Output = Vec<Mail>> + Send + '_>> {
         Box::pin(async move {
             loop {
-                let inner = Arc::clone(&self.inner);
-                let looked = tokio::task::spawn_blocking(move || inner.look()).await;
-                let (fresh, is_told) = looked.unwrap_or_default();
+                let (fresh, is_told) = self.look().await;
                 if !fresh.is_empty() {
                     return fresh;
                 }
@@ -320,6 +338,10 @@ impl Mailbox for FileMailbox {
     }
 
     fn hold(&self) -> StoreFuture<'_, Held> {
+        // Where nobody has to be waited for, it is quicker done than handed to another thread.
+        if let Some(guard) = FolderLock::try_take(&self.inner.folder) {
+            return Box::pin(std::future::ready(Ok(self.inner.held(guard))));
+        }
         let inner = Arc::clone(&self.inner);
         self.inner.store.off_thread(move |_| inner.hold())
     }

@@ -60,6 +60,11 @@ impl PostOffice {
         drop(watched);
         Some(Registration { office: self.clone(), folder, run: run.to_owned() })
     }
+
+    /// Whether a folder is watched for some mailbox already.
+    pub(super) fn is_watched(&self, folder: &Path) -> bool {
+        lock(&self.watched).folders.contains_key(folder)
+    }
 }
 
 impl Watched {
