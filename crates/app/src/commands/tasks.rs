@@ -212,7 +212,8 @@ fn watch(args: &TasksArgs, store: &FileStore, setup: &Setup) -> Result<Exit, Fai
             (true, _) if changed.is_empty() && !before.is_empty() => String::new(),
             (true, _) => page(&shown),
             (false, OutputFormat::Json) => {
-                changed.iter().map(|(_, object)| format!("{object}\n")).collect()
+                let lines = changed.iter().map(|(_, object)| object.to_string() + "\n");
+                lines.collect()
             }
             (false, OutputFormat::Text) => changed.iter().map(|(task, _)| line(task)).collect(),
         };

@@ -81,12 +81,11 @@ impl Driver {
     /// about which something can be found out first has to wait for that.
     async fn replied(&mut self, reply: Reply) -> Result<(), StoreError> {
         let (tools, context) = (Arc::clone(&self.tools), self.context.clone());
-        let (letters, hold) = match self.run.would_end_with(&reply) {
-            true => match self.last_look().await {
-                LastLook::Letters(letters) => (letters, None),
-                LastLook::Nothing(hold) => (Vec::new(), hold),
-            },
-            false => (Vec::new(), None),
+        let would_end = self.run.would_end_with(&reply);
+        let last_look = if would_end { self.last_look().await } else { LastLook::Nothing(None) };
+        let (letters, hold) = match last_look {
+            LastLook::Letters(letters) => (letters, None),
+            LastLook::Nothing(hold) => (Vec::new(), hold),
         };
         self.feed(|run, now| {
             let mut events = run.model_replied_amid(reply, &letters, now);

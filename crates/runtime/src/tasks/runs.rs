@@ -366,7 +366,7 @@ impl Runs {
             }
             Past::Earlier(earlier) | Past::Branch(earlier) => earlier.resume(assignment, guard)?,
         };
-        shared.begin(run, opening, start, reach, worktree).await
+        Box::pin(shared.begin(run, opening, start, reach, worktree)).await
     }
 
     pub(crate) fn downgrade(&self) -> WeakRuns {
@@ -590,7 +590,9 @@ async fn collect_mail(mailbox: &dyn Mailbox, live: &LiveRun) -> Infallible {
                 mailbox.remove(std::slice::from_ref(&mail.id)).await.unwrap_or_default();
                 live.cancel.cancel();
             }
-            into_letter(mail).into_iter().for_each(|letter| live.inbox.put(letter));
+            if let Some(letter) = into_letter(mail) {
+                live.inbox.put(letter);
+            }
         }
     }
 }

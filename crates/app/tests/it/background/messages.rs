@@ -80,7 +80,7 @@ fn an_answer_handed_in_while_a_message_is_on_its_way_is_not_the_last() {
     assert_eq!(output(&project, &run.id).stdout, "With the news.\n");
     let second = server.wait_for_request(2);
     assert_eq!(times(&second, "there is news"), 1, "{:?}", said(&second));
-    let whole = String::from_utf8(second.body.clone()).unwrap();
+    let whole = String::from_utf8(second.body).unwrap();
     assert!(whole.contains("Not accepted yet"), "{whole}");
     server.assert_done();
 }

@@ -253,10 +253,21 @@ struct Inner {
     state: Mutex<State>,
 }
 
+/// Whether the system tells of new letters.
+#[derive(Debug, Default)]
+enum MailWatch {
+    /// Nobody has looked yet.
+    #[default]
+    NotAsked,
+    /// It does, until this is dropped.
+    Told(#[expect(dead_code, reason = "held until the mailbox is dropped")] Registration),
+    /// It does not.
+    NotTold,
+}
+
 #[derive(Debug, Default)]
 struct State {
-    /// Tells of changes from the first look on; none where the system does not.
-    registration: Option<Option<Registration>>,
+    watch: MailWatch,
     handed_out: BTreeSet<LetterId>,
 }
 
@@ -273,16 +284,20 @@ impl Inner {
     /// of changes.
     fn look(&self) -> (Vec<Mail>, bool) {
         let mut state = self.state();
-        let registration = state.registration.get_or_insert_with(|| {
-            let mail = prepare_folder(&self.folder).ok()?;
-            self.store.shared.post_office.register(mail, &self.run, &self.wake)
-        });
-        let is_told = registration.is_some();
+        if matches!(state.watch, MailWatch::NotAsked) {
+            state.watch = self.watch().map_or(MailWatch::NotTold, MailWatch::Told);
+        }
+        let is_told = matches!(state.watch, MailWatch::Told(_));
         let fresh = self.own().filter(|letter| !state.handed_out.contains(&letter.letter));
         // One that cannot be read is not a letter.
         let fresh: Vec<Mail> = fresh.filter_map(|letter| letter.read().ok()).collect();
         state.handed_out.extend(fresh.iter().map(|mail| mail.id.clone()));
         (fresh, is_told)
+    }
+
+    fn watch(&self) -> Option<Registration> {
+        let mail = prepare_folder(&self.folder).ok()?;
+        self.store.shared.post_office.register(mail, &self.run, &self.wake)
     }
 
     fn remove(&self, ids: &[LetterId]) -> Result<(), StoreError> {
