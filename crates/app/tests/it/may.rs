@@ -111,6 +111,11 @@ fn a_link_is_judged_by_where_it_leads() {
     assert_eq!(judged("harmless/pre-commit"), "ask");
     assert_eq!(judged("outside/x"), "deny");
     assert_eq!(judged("src/../.git/hooks/x"), "ask");
+    // A protected path that is a link is protected under its other name too.
+    project.file("shared/agents/a.md", "");
+    assert_eq!(judged("shared/agents/b.md"), "allow");
+    std::os::unix::fs::symlink("shared", project.root().join(".gemini")).unwrap();
+    assert_eq!(judged("shared/agents/b.md"), "ask");
 }
 
 #[test]

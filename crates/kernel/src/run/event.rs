@@ -380,6 +380,7 @@ pub enum Attendance {
 }
 
 impl Attendance {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
     fn is_foreground(&self) -> bool {
         *self == Self::Foreground
     }

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 const PREFIX: &str = "attache-";
 
 /// A directory that is younger may not be locked yet.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_mins(1);
 
 /// The leftovers that one run looks at.
 const MOST_LEFTOVERS: usize = 64;

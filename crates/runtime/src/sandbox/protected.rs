@@ -2,7 +2,10 @@
 //!
 //! A program that is not in the sandbox obeys what lies there: hooks, agents, settings, servers.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use attache_kernel::rights::protected::PROTECTED;
 use serde::{Deserialize, Serialize};
@@ -30,10 +33,16 @@ pub(super) fn of_policy(policy: &Policy, nested: impl Fn(&Path) -> Vec<PathBuf>)
     let roots = std::iter::once(&policy.workspace).chain(&policy.writable_roots);
     let existing = roots.filter(|root| root.is_dir());
     let of_root = |root: &PathBuf| {
-        let deeper = nested(root).into_iter();
-        let deeper = deeper.flat_map(|path| of_nested(path, policy));
+        let deeper = nested(root);
+        // A directory above them could otherwise be moved away, and another one put in its place.
+        let above = deeper.iter().flat_map(|path| path.ancestors().skip(1));
+        let above: BTreeSet<&Path> =
+            above.filter(|above| above.starts_with(root) && above != root).collect();
+        let above: Vec<Protected> =
+            above.into_iter().map(|above| Protected::InPlace(above.to_owned())).collect();
         let at_top = PROTECTED.iter().flat_map(|path| of_path(root, path, policy));
-        at_top.chain(deeper).collect::<Vec<_>>()
+        let deeper = deeper.into_iter().flat_map(|path| of_nested(path, policy));
+        at_top.chain(above).chain(deeper).collect::<Vec<_>>()
     };
     existing.flat_map(of_root).collect()
 }

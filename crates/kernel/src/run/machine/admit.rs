@@ -39,6 +39,7 @@ fn fits(messages: &[Arc<Message>], reopened: &Reopened) -> bool {
 }
 
 impl State {
+    #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     fn admits(&self, event: &Event) -> Result<(), &'static str> {
         if event.leaves_the_run_alone() {
             return Ok(());

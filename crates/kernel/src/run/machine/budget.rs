@@ -90,18 +90,14 @@ impl Run {
 
     fn expected_tokens_in(&self, state: &State) -> u64 {
         let unmeasured = if state.fill.is_measured() { 0 } else { self.tools_bytes };
-        match state.last_answer.output_tokens {
-            Some(output_tokens) => {
-                let tools = unmeasured / BYTES_PER_TOKEN;
-                state.fill.tokens().saturating_add(tools).saturating_add(output_tokens)
-            }
-            // Nothing is known yet, so the guess is a high one.
-            None => {
-                let tools = unmeasured.div_ceil(FEWEST_BYTES_PER_TOKEN);
-                let asked = state.fill.tokens_at_most().saturating_add(tools);
-                asked.saturating_add(FIRST_ANSWER_TOKENS)
-            }
+        if let Some(output_tokens) = state.last_answer.output_tokens {
+            let tools = unmeasured / BYTES_PER_TOKEN;
+            return state.fill.tokens().saturating_add(tools).saturating_add(output_tokens);
         }
+        // Nothing is known yet, so the guess is a high one.
+        let tools = unmeasured.div_ceil(FEWEST_BYTES_PER_TOKEN);
+        let asked = state.fill.tokens_at_most().saturating_add(tools);
+        asked.saturating_add(FIRST_ANSWER_TOKENS)
     }
 
     /// A cap of which nothing is left.

@@ -205,6 +205,7 @@ impl SummaryTurn {
 
 impl State {
     /// Takes in what happened at that time.
+    #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     pub(crate) fn apply(&mut self, event: &Event, at_ms: u64) {
         if event.leaves_the_run_alone() {
             return;
@@ -216,12 +217,12 @@ impl State {
             | Event::TextChunk { .. }
             | Event::ThoughtChunk { .. }
             | Event::ToolOutputChunk { .. }
+            | Event::SubAgentStart { attendance: Attendance::Foreground, .. }
             | Event::SubAgentEnd { .. } => {}
             Event::SubAgentStart { agent_id, attendance: Attendance::Background, .. }
             | Event::SubAgentDetached { agent_id } => {
                 self.background.insert(agent_id.clone());
             }
-            Event::SubAgentStart { attendance: Attendance::Foreground, .. } => {}
             Event::Awaiting { .. } => self.phase = Phase::Awaiting,
             Event::Opened { messages, opening, background, reopened } => {
                 self.open(messages, *opening);

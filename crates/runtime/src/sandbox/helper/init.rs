@@ -43,7 +43,7 @@ pub(super) fn init(message: &Message, pipe: &File, order: Order<'_>) -> Result<E
     };
     let text = serde_json::to_vec(&ended)
         .map_err(|error| SetupError::new("tell how the command ended", error.into()))?;
-    let _length = rustix::io::write(&pipe, &text).step("tell how the command ended")?;
+    let _length = rustix::io::write(pipe, &text).step("tell how the command ended")?;
     Ok(ended)
 }
 

@@ -209,6 +209,7 @@ fn those_that_lie_deeper_stay_as_they_are() {
         "git -C vendor/lib config core.fsmonitor evil",
         "mv vendor/lib/.git old",
         "mv vendor old",
+        "mv vendor/lib old",
         "echo x > a/.claude/agents/evil.md",
         "echo x > a/.github/agents/evil.agent.md",
         "echo x > a/.mcp.json",

@@ -115,6 +115,13 @@ fn what_was_done_before_a_failure_is_told_and_what_was_not_reached() {
 }
 
 #[test]
+fn a_byte_order_mark_is_not_part_of_the_first_line_and_stays() {
+    let fixture = Fixture::with(&[("a.txt", "\u{feff}one\r\ntwo\r\n")]);
+    fixture.text("apply_patch", patch("*** Update File: a.txt\n@@\n-one\n+1\n two"));
+    assert_eq!(fixture.content("a.txt"), "\u{feff}1\r\ntwo\r\n");
+}
+
+#[test]
 fn a_file_that_changed_since_it_was_read_is_not_patched() {
     let fixture = Fixture::with(&[("a.txt", "one\n")]);
     fixture.text("read_file", json!({"path": "a.txt"}));
