@@ -73,6 +73,10 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
         }
         (Err(failure), _) => return Err(failure),
     };
+    // Somebody who looks for the reason must be able to.
+    if !matches!(cli.command, Command::Config(_) | Command::Doctor(_)) {
+        no_effect::refuse_settings(&setup.settings)?;
+    }
     if !setup.quiet {
         for notice in no_effect::of_settings(&setup.settings) {
             print::aside(&format!("{} {notice}", paint(Tone::Warning, "notice:")));

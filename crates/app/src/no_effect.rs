@@ -1,20 +1,21 @@
 //! What is accepted today and does nothing yet: one table of settings, one of definition keys.
 //!
-//! Nothing is ignored in silence: a value other than the default gives a notice. Remove a line with the change
-//! that gives it an effect.
+//! Nothing is ignored in silence. A setting that the user wrote for this program is refused. What was written
+//! for other programs too gives a notice: MCP servers, and the keys of agent files. Remove a line with the
+//! change that gives it an effect.
 
 use attache_kernel::agent::definition::{Definition, ExecutionMode, Scope};
 
-use crate::settings::{Entry, Settings};
+use crate::{
+    failure::Failure,
+    settings::{Entry, Settings},
+};
 
-/// Settings without an effect, and why. A key stands for everything below it.
-const SETTINGS: [(&str, &str); 5] = [
-    ("mcp_servers", "MCP servers are not started yet"),
-    ("tools.subagent_tools", "there are no delegation tools yet"),
-    ("subagents.max_depth", "agents cannot start agents yet"),
-    ("subagents.max_concurrent", "only one agent runs at a time yet"),
-    ("subagents.auto_route", "prompts are not routed yet"),
-];
+/// Settings without an effect that give a notice, and why. A key stands for everything below it.
+const TOLD: [(&str, &str); 1] = [("mcp_servers", "MCP servers are not started yet")];
+
+/// Settings without an effect that are refused, and why.
+const REFUSED: [(&str, &str); 1] = [("subagents.auto_route", "prompts are not routed yet")];
 
 /// A key, whether a definition uses it, and why it does nothing.
 type DefinitionKey = (&'static str, fn(&Definition) -> bool, &'static str);
@@ -32,25 +33,46 @@ const DEFINITION_KEYS: [DefinitionKey; 5] = [
     ("mcpServers", |it| !it.mcp_servers.is_empty(), "MCP servers are not started"),
 ];
 
-/// What the settings say without an effect, a sentence for each reason.
-pub(crate) fn of_settings(settings: &Settings) -> Vec<String> {
+/// The settings of a table that were set on purpose, a sentence for each.
+fn set_in_vain(table: &[(&str, &str)], settings: &Settings) -> Vec<String> {
     let entries = settings.entries();
-    SETTINGS
-        .iter()
-        .filter_map(|(key, why)| {
-            let below = format!("{key}.");
-            let is_meant = |entry: &&Entry| entry.key == *key || entry.key.starts_with(&below);
-            let mut set = entries.iter().filter(is_meant).filter(|entry| entry.is_set_on_purpose());
-            let origin = &set.next()?.origin;
-            Some(format!("`{key}` has no effect yet: {why} (set by {origin})"))
-        })
-        .collect()
+    let sentence = |(key, why): &(&str, &str)| {
+        let is_meant = |entry: &&Entry| is_below(&entry.key, key);
+        let mut set = entries.iter().filter(is_meant).filter(|entry| entry.is_set_on_purpose());
+        let origin = &set.next()?.origin;
+        Some(format!("`{key}` has no effect yet: {why} (set by {origin})"))
+    };
+    table.iter().filter_map(sentence).collect()
+}
+
+fn is_below(key: &str, known: &str) -> bool {
+    key == known || key.strip_prefix(known).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// What the settings say without an effect, to be told.
+pub(crate) fn of_settings(settings: &Settings) -> Vec<String> {
+    set_in_vain(&TOLD, settings)
+}
+
+/// Fails if the settings say something without an effect that the user must have meant.
+pub(crate) fn refuse_settings(settings: &Settings) -> Result<(), Failure> {
+    match set_in_vain(&REFUSED, settings).into_iter().next() {
+        Some(problem) => Err(Failure::usage(problem).hint("remove it")),
+        None => Ok(()),
+    }
+}
+
+/// Fails if a setting has no effect yet.
+pub(crate) fn refuse_setting(key: &str) -> Result<(), Failure> {
+    match REFUSED.iter().find(|(known, _)| is_below(key, known)) {
+        Some((_, why)) => Err(Failure::usage(format!("`{key}` has no effect yet: {why}"))),
+        None => Ok(()),
+    }
 }
 
 /// Why a setting has no effect yet, if it has none.
 pub(crate) fn of_setting(key: &str) -> Option<&'static str> {
-    let is_meant = |known: &str| key == known || key.starts_with(&format!("{known}."));
-    SETTINGS.iter().find(|(known, _)| is_meant(known)).map(|(_, why)| *why)
+    TOLD.iter().find(|(known, _)| is_below(key, known)).map(|(_, why)| *why)
 }
 
 /// What a definition says without an effect, a sentence for each key.

@@ -8,16 +8,19 @@ mod sandbox;
 
 use std::path::{Path, PathBuf};
 
-use attache_kernel::agent::{
-    definition::{Severity, reading::Rules},
-    registry::{DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
+use attache_kernel::{
+    agent::{
+        definition::{Severity, reading::Rules},
+        registry::{DiscoveryEvent, DiscoveryKind, Inventory, LookupError, Record},
+    },
+    model::choice::ChosenBy,
 };
 use attache_runtime::{
     agents::{
         discovery::{Discovery, Places, content_hash},
         trust::{TrustError, TrustStore},
     },
-    host::{Models, Offer, OrderError},
+    host::{ConnectError, Models, Offer, OrderError},
     model::{credentials::Credentials, http::HttpClient},
 };
 
@@ -257,6 +260,22 @@ impl Setup {
         settings::load(&sources)
             .map(|loaded| loaded.settings)
             .map_err(|error| settings_failure(&error))
+    }
+
+    /// What is said when an order cannot be carried out; with the place of a model that the settings name
+    /// and that cannot be reached.
+    pub(crate) fn order_failure(&self, error: &OrderError) -> Failure {
+        let failure = order_failure(error);
+        let OrderError::Model(ConnectError::NoKey { chosen_by: ChosenBy::Parent, .. }) = error
+        else {
+            return failure;
+        };
+        let entries = self.settings.entries();
+        let model = entries.iter().find(|entry| entry.key == "model");
+        match model.filter(|model| !model.value.is_null()) {
+            Some(model) => failure.hint(format!("`model` is set by {}", model.origin)),
+            None => failure,
+        }
     }
 
     /// The record of a name, in any state.

@@ -1,4 +1,4 @@
-//! Paths on the wire: as text, with what is no UTF-8 replaced.
+//! Paths on the wire: as text, with invalid UTF-8 replaced.
 //!
 //! A file name may hold any bytes, and one odd name must not spoil what is said of all the others.
 

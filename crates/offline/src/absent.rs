@@ -19,7 +19,7 @@ const MAX_NEAR: usize = 6;
 /// What was not found.
 #[derive(Debug, Default)]
 pub(crate) struct Missing {
-    /// What was looked for in vain, in backticks.
+    /// What was looked for and not found, in backticks.
     pub(crate) labels: Vec<String>,
     /// Whether the question as such is unanswered.
     pub(crate) is_total: bool,

@@ -32,7 +32,7 @@ use crate::{
         stream,
     },
     settings::{Flag, Mode},
-    setup::{OutputFormat, Setup, order_failure},
+    setup::{OutputFormat, Setup},
     transcripts,
 };
 
@@ -227,7 +227,7 @@ async fn carry_out_unattended(args: &RunArgs, setup: &Setup) -> Result<Exit, Fai
         schedule: Schedule::Background,
         ..order::order(args, setup, &runtime, &store).await?
     };
-    let prepared = runtime.prepare(order).await.map_err(|error| order_failure(&error))?;
+    let prepared = runtime.prepare(order).await.map_err(|error| setup.order_failure(&error))?;
     tell_notices(&prepared, setup);
     background::drive(&runtime, prepared, &store, setup).await
 }
@@ -248,7 +248,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let approver = args.approver(&printer)?;
     let order = order::order(args, setup, &runtime, &store).await?;
     let order = Order { approver, auto_approval: args.auto_approval(), ..order };
-    let prepared = runtime.prepare(order).await.map_err(|error| order_failure(&error))?;
+    let prepared = runtime.prepare(order).await.map_err(|error| setup.order_failure(&error))?;
     tell_notices(&prepared, setup);
     let format = match (args.output_format, setup.format) {
         (Some(format), _) => format,

@@ -85,7 +85,7 @@ struct Shown<'a> {
 fn allowed(record: &Record, setup: &Setup) -> Option<Permissions> {
     let definition = record.definition.as_deref()?;
     let leave = setup.leave(definition, record.trusted, AutoApproval::AsConfigured).ok()?;
-    Some(Permissions::of(&leave))
+    Some(Permissions::granted_by(&leave))
 }
 
 fn definition(record: &Record) -> Result<&Definition, Failure> {

@@ -83,7 +83,7 @@ struct Skipped {
 }
 
 impl Skipped {
-    fn of(error: &StoreError) -> Self {
+    fn because_of(error: &StoreError) -> Self {
         let cause = std::error::Error::source(error);
         let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
         Self {
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &UsageArgs, setup: &Setup) -> Result<Exit, Failure> {
             // What is played again was paid for the first time.
             Ok(run) if run.model.provider == "replay" => {}
             Ok(run) => sums.add(&run),
-            Err(error) => skipped.push(Skipped::of(&error)),
+            Err(error) => skipped.push(Skipped::because_of(&error)),
         }
     }
     let (rows, total) = (sums.rows(), sums.total());

@@ -110,7 +110,7 @@ pub(crate) fn run(args: &ValidateArgs, setup: &Setup) -> Result<Exit, Failure> {
     match setup.format {
         OutputFormat::Json => {
             print::json(
-                &checked.iter().map(|checked| FileReport::of(&checked.file)).collect::<Vec<_>>(),
+                &checked.iter().map(|checked| FileReport::new(&checked.file)).collect::<Vec<_>>(),
             )?;
         }
         OutputFormat::Text => print(args, &checked, setup)?,
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &ValidateArgs, setup: &Setup) -> Result<Exit, Failure> {
 }
 
 impl<'a> FileReport<'a> {
-    fn of(file: &'a NamedFile) -> Self {
+    fn new(file: &'a NamedFile) -> Self {
         Self {
             path: &file.path,
             dialect: file.dialect,

@@ -76,7 +76,7 @@ impl SettingsError {
                 None => "`attache config` lists every setting".into(),
             }),
             Self::MalformedOverride { .. } => {
-                Some("write it as KEY=VALUE, e.g. -c subagents.max_depth=2".into())
+                Some("write it as KEY=VALUE, e.g. -c subagents.default_max_turns=20".into())
             }
             Self::UnknownProfile { known, nearest, .. } => {
                 Some(profiles(known, nearest.as_deref()))

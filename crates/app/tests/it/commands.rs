@@ -26,6 +26,19 @@ fn running(server: &ScriptedServer, arguments: &Value) -> TestProject {
     lab(server, API, "")
 }
 
+/// A run of the worker in which everything is approved, as a stream of events.
+const STREAMED: [&str; 9] = [
+    "run",
+    "worker",
+    "go",
+    "--agents",
+    WORKER,
+    "--approve",
+    "all",
+    "--output-format",
+    "stream-json",
+];
+
 /// What the model was told about its command.
 fn told(server: &ScriptedServer) -> String {
     let request = server.requests()[1].json();
@@ -39,18 +52,7 @@ fn a_command_runs_without_keys_and_is_shown_as_it_comes() {
     let server = ScriptedServer::start();
     let command = "echo hello; env | grep -e LAB -e ^ATTACHE; cat; echo $TMPDIR > out.txt";
     let project = running(&server, &json!({ "command": command }));
-    let arguments = [
-        "run",
-        "worker",
-        "go",
-        "--agents",
-        WORKER,
-        "--approve",
-        "all",
-        "--output-format",
-        "stream-json",
-    ];
-    let ran = project.run(&arguments);
+    let ran = project.run(&STREAMED);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let text = told(&server);
     assert!(text.starts_with("hello\n[exit code 0, "), "{text}");
@@ -102,19 +104,8 @@ fn whatever_ends_the_program_ends_its_commands() {
             "trap '' TERM INT HUP; sleep {one} & setsid sleep {two} >/dev/null 2>&1 & (setsid sh -c 'sleep {three} & exit' &); echo up; wait"
         );
         let project = running(&server, &json!({ "command": command }));
-        let arguments = [
-            "run",
-            "worker",
-            "go",
-            "--agents",
-            WORKER,
-            "--approve",
-            "all",
-            "--output-format",
-            "stream-json",
-        ];
         let mut child = project
-            .command(&arguments)
+            .command(&STREAMED)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

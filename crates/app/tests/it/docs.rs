@@ -61,7 +61,7 @@ fn every_key_the_parser_knows_is_documented() {
         .collect::<String>()
         .to_lowercase();
     let table =
-        source.split("fn of_folded").nth(1).unwrap().split("fn marks_an_agent").next().unwrap();
+        source.split("fn read_folded").nth(1).unwrap().split("fn marks_an_agent").next().unwrap();
     let keys: Vec<&str> = table.split('"').skip(1).step_by(2).collect();
     assert!(keys.len() > 80);
     for key in keys {

@@ -89,18 +89,32 @@ fn standard_input_that_is_no_text_is_refused_with_its_size() {
 }
 
 #[test]
-fn what_has_no_effect_yet_is_said() {
+fn a_setting_without_effect_is_refused_and_a_key_is_told() {
     let project = project();
     project.agent("mover", "description: d\nskills: tidy\nmemory: project");
-    let settings =
-        "approval_policy = \"never\"\n[subagents]\nmax_concurrent = 16\nauto_route = true\n";
-    project.file("~/.attache/config.toml", settings);
+    let refused = "[subagents]\nmax_concurrent = 2\nauto_route = true\n";
+    let file = project.file("~/.attache/config.toml", refused);
+    for command in [&["list"][..], &["run", "Explore", "x", "-q"], &["usage"]] {
+        let ran = project.run(command);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        let told = "`subagents.auto_route` has no effect yet: ";
+        assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("{}:3", file.display())), "{}", ran.stderr);
+    }
+    // It can be found and removed.
+    for command in [&["config"][..], &["doctor"], &["config", "unset", "subagents.auto_route"]] {
+        assert_ne!(project.run(command).code, Some(2), "{command:?}");
+    }
+    // What Codex's file says was written for Codex, and MCP servers for every host.
+    project.file("~/.codex/config.toml", "[subagents]\nauto_route = true\n");
+    project.file(
+        "~/.attache/config.toml",
+        "approval_policy = \"never\"\n[mcp_servers.x]\ncommand = \"x\"\n",
+    );
     let ran = project.run(&["list"]);
-    let told = "`subagents.auto_route` has no effect yet: ";
-    assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("`mcp_servers` has no effect yet: "), "{}", ran.stderr);
     assert!(!ran.stderr.contains("approval_policy"), "{}", ran.stderr);
-    // Its value is the default.
-    assert!(!ran.stderr.contains("max_concurrent"), "{}", ran.stderr);
     assert!(!project.run(&["list", "-q"]).stderr.contains("no effect"));
     let told = "`skills` has no effect yet: ";
     assert!(project.run(&["run", "mover", "x"]).stderr.contains(told));
@@ -148,4 +162,15 @@ fn a_line_end_in_a_file_name_is_escaped() {
     let ran = project.run(&["validate", "."]);
     assert!(ran.stdout.contains("a\\nerror: b.md:1:1"), "{}", ran.stdout);
     assert!(!ran.stdout.lines().any(|line| line.starts_with("error: b.md")), "{}", ran.stdout);
+}
+
+#[test]
+fn a_model_that_cannot_be_reached_is_told_with_the_place_that_names_it() {
+    let project = project();
+    let file = project.file(".attache/config.toml", "model = \"gpt-5\"\n");
+    let ran = project.run(&["run", "Explore", "x"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("OPENAI_API_KEY"), "{}", ran.stderr);
+    let told = format!("`model` is set by {}:1", file.display());
+    assert!(ran.stderr.contains(&told), "{}", ran.stderr);
 }

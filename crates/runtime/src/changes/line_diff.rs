@@ -66,7 +66,7 @@ impl<'t> LineDiff<'t> {
         let operations = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, deadline);
         let mut diff = Self { added: 0, removed: 0, hunks: Vec::new() };
         for group in group_diff_ops(operations, CONTEXT) {
-            let hunk = Hunk::of(&group, &old, &new);
+            let hunk = Hunk::from_group(&group, &old, &new);
             diff.added += hunk.count(Side::New);
             diff.removed += hunk.count(Side::Old);
             diff.hunks.push(hunk);
@@ -103,7 +103,7 @@ impl<'t> LineDiff<'t> {
 }
 
 impl<'t> Hunk<'t> {
-    fn of(group: &[DiffOp], old: &[&'t str], new: &[&'t str]) -> Self {
+    fn from_group(group: &[DiffOp], old: &[&'t str], new: &[&'t str]) -> Self {
         let mut hunk = Self { old: 0..0, new: 0..0, lines: Vec::new() };
         if let (Some(first), Some(last)) = (group.first(), group.last()) {
             hunk.old = first.old_range().start..last.old_range().end;

@@ -63,7 +63,7 @@ impl RunPatch {
                 patch.left_out.push((change.path.clone(), "it is outside the workspace"));
                 continue;
             }
-            match Read::of(change, changes, artifacts) {
+            match Read::versions_of(change, changes, artifacts) {
                 Some(read) => match obstacle(&read) {
                     None => patch.add(&read, direction),
                     Some(reason) => patch.left_out.push((change.path.clone(), reason)),
@@ -95,7 +95,11 @@ fn patched(version: Option<&(String, bool)>) -> Option<PatchedText<'_>> {
 }
 
 impl<'c> Read<'c> {
-    fn of(change: &'c FileChange, changes: &'c [FileChange], artifacts: &Path) -> Option<Self> {
+    fn versions_of(
+        change: &'c FileChange,
+        changes: &'c [FileChange],
+        artifacts: &Path,
+    ) -> Option<Self> {
         let source = source_of(change, changes);
         let before = source.map_or(&change.before, |source| &source.before);
         let read = |version: &Option<FileVersion>| match version {

@@ -1,6 +1,6 @@
 //! A turn as Gemini's `streamGenerateContent?alt=sse` sends it; its end is a `finishReason`.
 //!
-//! Calls come whole. One whose arguments are no JSON is not sent: Gemini says `MALFORMED_FUNCTION_CALL` instead.
+//! Calls come whole. One whose arguments are not JSON is not sent: Gemini says `MALFORMED_FUNCTION_CALL` instead.
 //! The signature of a thought stands on the first call after it; without a call, on the last part.
 
 use attache_kernel::run::event::StopReason;

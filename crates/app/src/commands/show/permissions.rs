@@ -20,7 +20,7 @@ pub(super) struct Permissions {
 
 impl Permissions {
     /// What the judging says about a usual call of each tool, and the rules that say otherwise.
-    pub(super) fn of(leave: &Leave) -> Self {
+    pub(super) fn granted_by(leave: &Leave) -> Self {
         let mut permissions = Self::default();
         let tools: Vec<&ToolName> = leave.tools().collect();
         let has = |tool: BuiltinTool| tools.contains(&&ToolName::Builtin(tool));

@@ -131,7 +131,7 @@ fn an_unknown_key_on_the_command_line_is_an_error_with_the_nearest() {
 
 #[test]
 fn a_malformed_override_is_not_repeated_beyond_its_key() {
-    let hint = "write it as KEY=VALUE, e.g. -c subagents.max_depth=2";
+    let hint = "write it as KEY=VALUE, e.g. -c subagents.default_max_turns=20";
     for (argument, message) in [
         ("model", "-c model: it has no `=`"),
         ("", "-c : it has no `=`"),

@@ -1,4 +1,4 @@
-//! Finding and reading the files: levels of a project, broken files, and what is no file.
+//! Finding and reading the files: levels of a project, broken files, and what is not a file.
 
 use std::{fs, os::unix::fs::symlink, process::Command};
 

@@ -66,7 +66,7 @@ impl Fields {
         let mut seen = HashSet::with_capacity(members.len());
         for member in members {
             // `allowed-tools` is another word for `tools`, and a second list must not widen the first.
-            let key = match Key::of(&member.key) {
+            let key = match Key::read(&member.key) {
                 Some(Key::Tools | Key::ToolsSlip) => "tools",
                 _ => member.key.as_str(),
             };
@@ -83,7 +83,7 @@ impl Fields {
     }
 
     fn take(&mut self, member: &Member) {
-        let Some(key) = Key::of(&member.key) else {
+        let Some(key) = Key::read(&member.key) else {
             match meant_restriction(&member.key).filter(|_| !grants(member)) {
                 Some(meant) => self.unclear_restriction(member, meant),
                 None => self.keep_unknown(member, &member.key.clone()),
@@ -200,7 +200,7 @@ impl Fields {
     }
 
     fn take_model_config(&mut self, member: &Member) {
-        let folded = Key::of(&member.key);
+        let folded = Key::read(&member.key);
         match folded {
             Some(Key::Model) => {
                 self.definition.model_config.model =
@@ -246,7 +246,7 @@ impl Fields {
     }
 
     fn take_prompt_config(&mut self, member: &Member) {
-        match Key::of(&member.key) {
+        match Key::read(&member.key) {
             Some(Key::Instructions) => {
                 self.instructions = self.text(member).map(|text| (text, member.value.at));
             }
@@ -261,7 +261,7 @@ impl Fields {
 
     fn take_run_config(&mut self, member: &Member) {
         let run = self.definition.run_config;
-        match Key::of(&member.key) {
+        match Key::read(&member.key) {
             Some(Key::MaxTurns) => {
                 self.definition.run_config.max_turns = self.count(member).unwrap_or(run.max_turns);
             }

@@ -68,17 +68,17 @@ pub(crate) enum Key {
 
 impl Key {
     /// What a written key means; `None` if it is not known.
-    pub(crate) fn of(written: &str) -> Option<Self> {
+    pub(crate) fn read(written: &str) -> Option<Self> {
         // These two differ only in what folding takes away.
         if written.eq_ignore_ascii_case("allowed-tools")
             || written.eq_ignore_ascii_case("allowed_tools")
         {
             return Some(Self::ToolsSlip);
         }
-        Self::of_folded(&fold(written))
+        Self::read_folded(&fold(written))
     }
 
-    fn of_folded(folded: &str) -> Option<Self> {
+    fn read_folded(folded: &str) -> Option<Self> {
         Some(match folded {
             "name" | "agenttype" => Self::Name,
             "displayname" => Self::DisplayName,

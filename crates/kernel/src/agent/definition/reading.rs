@@ -278,7 +278,7 @@ pub fn read_session_agents(json: &str, rules: &Rules) -> Result<Vec<Reading>, Di
         .iter()
         .map(|(name, agent)| match Node::from_json(agent).kind {
             Kind::Map(mut members) => {
-                members.retain(|member| Key::of(&member.key) != Some(Key::Name));
+                members.retain(|member| Key::read(&member.key) != Some(Key::Name));
                 members
                     .insert(0, Member::named("name", Node::from_json(&Value::from(name.as_str()))));
                 Ok(assemble(&source, rules, &members, None, Vec::new()))
@@ -346,7 +346,7 @@ fn says_what_to_do(keys: &[Key]) -> bool {
 
 /// A file whose header was never meant for an agent: a page of a site, or a read-me.
 fn not_an_agent(source: &Source<'_>, members: &[Member]) -> Option<Diagnostic> {
-    let keys: Vec<Key> = members.iter().filter_map(|member| Key::of(&member.key)).collect();
+    let keys: Vec<Key> = members.iter().filter_map(|member| Key::read(&member.key)).collect();
     if !keys.iter().any(|key| key.marks_an_agent()) {
         let message = "the header has none of the keys of an agent";
         return Some(

@@ -17,7 +17,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Member>, Diagnostic> {
     match DeTable::parse(text) {
         Ok(table) => Ok(members(table.get_ref(), &places)),
         Err(error) => {
-            let at = error.span().map_or(Position::START, |span| places.of(span.start));
+            let at = error.span().map_or(Position::START, |span| places.position(span.start));
             let message =
                 format!("this is not valid TOML: {}", error.message().replace('\n', ", "));
             Err(Diagnostic::error(Code::TomlSyntax, at, message).with_hint(
@@ -32,7 +32,7 @@ fn members(table: &DeTable<'_>, places: &Places<'_>) -> Vec<Member> {
         .iter()
         .map(|(key, value)| Member {
             key: printable(key.get_ref().to_string()),
-            key_at: places.of(key.span().start),
+            key_at: places.position(key.span().start),
             value: node(value, places),
         })
         .collect();
@@ -41,7 +41,7 @@ fn members(table: &DeTable<'_>, places: &Places<'_>) -> Vec<Member> {
 }
 
 fn node(value: &Spanned<DeValue<'_>>, places: &Places<'_>) -> Node {
-    let at = places.of(value.span().start);
+    let at = places.position(value.span().start);
     let kind = match value.get_ref() {
         DeValue::String(text) => Kind::Scalar(Scalar::text(text.as_ref())),
         DeValue::Integer(integer) => {
@@ -72,7 +72,7 @@ impl<'text> Places<'text> {
         Self { text, starts }
     }
 
-    fn of(&self, offset: usize) -> Position {
+    fn position(&self, offset: usize) -> Position {
         let line = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.starts.get(line).copied().unwrap_or_default();
         let column = self.text.get(start..offset).map_or(0, |before| before.chars().count());

@@ -151,7 +151,7 @@ pub(crate) fn spec(config: Option<&OutputConfig>) -> ToolSpec {
 fn structured_parameters(config: &OutputConfig) -> Value {
     let mut schema = config.schema.clone();
     let mut shared = Map::new();
-    Moved::of(config).adjust(&mut schema);
+    Moved::into_argument(config).adjust(&mut schema);
     if let Value::Object(members) = &mut schema {
         members.shift_remove("$schema");
         members.shift_remove("$id");
@@ -178,13 +178,13 @@ struct Moved {
 }
 
 impl Moved {
-    fn of(config: &OutputConfig) -> Self {
+    fn into_argument(config: &OutputConfig) -> Self {
         let id = config.schema.get("$id").and_then(Value::as_str);
         let id = id.map(|id| id.trim_end_matches('#').to_owned()).filter(|id| !id.is_empty());
         Self { id, root: format!("#/properties/{}", pointer_part(&config.output_name)) }
     }
 
-    /// Mends the references of a schema and of all schemas in it.
+    /// Adjusts the references of a schema and of all schemas in it.
     fn adjust(&self, schema: &mut Value) {
         match schema {
             Value::Array(schemas) => schemas.iter_mut().for_each(|inner| self.adjust(inner)),

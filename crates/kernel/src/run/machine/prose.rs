@@ -147,7 +147,7 @@ pub(crate) fn not_approved(words: Option<&str>) -> String {
     }
 }
 
-/// An answer to a call whose arguments are no JSON object.
+/// An answer to a call whose arguments are not a JSON object.
 pub(crate) fn bad_arguments(name: &str, problem: &str, stop: StopReason) -> String {
     let cut = match stop {
         StopReason::Length => " Your answer was cut off at the output limit: write less at once.",

@@ -54,7 +54,7 @@ pub(crate) fn delay_ms(failures: u32, retry_after: Option<Duration>, random: f64
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "between nought and a minute"
+    reason = "between zero and a minute"
 )]
 fn spread(delay: u64, random: f64) -> u64 {
     (delay as f64 * (0.75 + random / 2.0)) as u64

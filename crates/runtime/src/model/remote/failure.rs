@@ -218,7 +218,7 @@ fn error_of(body: &Value) -> &Value {
     body.get("error").unwrap_or(body)
 }
 
-/// What a body that is no JSON says: the title of a page, else its beginning.
+/// What a body that is not JSON says: the title of a page, else its beginning.
 fn page_text(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let text = text.trim();

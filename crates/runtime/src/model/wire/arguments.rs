@@ -18,7 +18,7 @@ pub(super) enum Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    pub(super) fn of(call: &'a ToolCall) -> Self {
+    pub(super) fn sent_for(call: &'a ToolCall) -> Self {
         written(call).map_or(Self::None {}, Self::Written)
     }
 }
@@ -55,7 +55,7 @@ mod tests {
             (r#""no object""#, "{}"),
         ] {
             let call = ToolCall::new(ToolCallId::new("c"), "t", written);
-            let sent = serde_json::to_string(&Arguments::of(&call)).unwrap();
+            let sent = serde_json::to_string(&Arguments::sent_for(&call)).unwrap();
             assert_eq!(sent, expected, "{written}");
         }
     }

@@ -71,7 +71,7 @@ pub(super) fn read(header: &str, first_line: u32) -> Vec<Member> {
 }
 
 fn opens(key: &str, tag_open: bool) -> bool {
-    let known = Key::of(key).is_some_and(|key| key != Key::Unused);
+    let known = Key::read(key).is_some_and(|key| key != Key::Unused);
     let dialogue = DIALOGUE.iter().any(|word| word.eq_ignore_ascii_case(key));
     let looks_like_a_key = key.starts_with(|first: char| first.is_ascii_lowercase());
     known || (looks_like_a_key && !dialogue && !tag_open)
@@ -85,7 +85,7 @@ fn tags(text: &str) -> i32 {
 impl Field<'_> {
     fn into_member(self) -> Member {
         let at = Position::new(self.key_at.line, self.value_column);
-        let is_description = Key::of(self.key) == Some(Key::Description);
+        let is_description = Key::read(self.key) == Some(Key::Description);
         let kind = self.value(is_description);
         Member { key: self.key.to_owned(), key_at: self.key_at, value: Node::new(at, kind) }
     }

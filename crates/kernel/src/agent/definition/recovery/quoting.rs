@@ -87,7 +87,7 @@ fn quote_line(line: &str, indent: usize) -> Option<Quoted<'_>> {
     let content_start = content.strip_prefix("- ").unwrap_or(content);
     let (key, value) = key_of_line(content_start)?;
     let mut text = value.trim();
-    let is_description = Key::of(key) == Some(Key::Description);
+    let is_description = Key::read(key) == Some(Key::Description);
     if !is_description && let Some((before, _)) = text.split_once(" #") {
         text = before.trim_end();
     }

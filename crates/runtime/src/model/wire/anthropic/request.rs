@@ -193,7 +193,7 @@ fn said(part: &AssistantPart) -> Option<Block<'_>> {
             Some(Block::Thinking { thinking: text, signature })
         }
         AssistantPart::ToolCall { call } => {
-            let input = Arguments::of(call);
+            let input = Arguments::sent_for(call);
             Some(Block::ToolUse { id: id(call.id.as_str()), name: &call.name, input })
         }
     }

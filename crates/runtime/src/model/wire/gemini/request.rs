@@ -252,7 +252,7 @@ fn said(content: &[AssistantPart]) -> Vec<Part<'_>> {
                     function_call: Some(FunctionCall {
                         id: id(call),
                         name: &call.name,
-                        args: Arguments::of(call),
+                        args: Arguments::sent_for(call),
                     }),
                     thought_signature: signature(call.provider_data.as_ref()).or(foreign),
                     ..Part::default()
