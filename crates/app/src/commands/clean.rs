@@ -27,8 +27,9 @@ use crate::{
 /// What is old where neither the command line nor the settings say.
 const DEFAULT_DAYS: u32 = 30;
 
-/// Remove the transcripts and artifacts of old runs. A run that goes on, or is being resumed, is never
-/// removed. Worktrees of runs without a transcript are removed as well; changes in them stay on their
+/// Remove the transcripts and artifacts of old runs.
+///
+/// A run that goes on, or is being resumed, is never removed. Worktrees of runs without a transcript are removed as well; changes in them stay on their
 /// branches. What the removed runs spent stays in `attache usage`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

@@ -250,6 +250,14 @@ fn print(args: &ValidateArgs, checked: &[Checked], setup: &Setup) -> Result<(), 
     shown.push_str(&counts(args, checked));
     shown.push_str(&summary(checked));
     print::out(&shown)?;
+    if !setup.quiet {
+        tell_what_is_not_shown(args, checked);
+    }
+    Ok(())
+}
+
+/// Tells which keys have no effect yet, and how many notes were left out.
+fn tell_what_is_not_shown(args: &ValidateArgs, checked: &[Checked]) {
     let definitions = checked.iter().filter_map(|checked| checked.file.reading.definition.as_ref());
     let mut without_effect: BTreeMap<String, usize> = BTreeMap::new();
     for notice in definitions.flat_map(|definition| no_effect::of_definition(definition)) {
@@ -265,7 +273,6 @@ fn print(args: &ValidateArgs, checked: &[Checked], setup: &Setup) -> Result<(), 
         let notes = counted(hidden, "note");
         print::aside(&format!("{} {notes} not shown: use --notes", paint(Tone::Faint, "notice:")));
     }
-    Ok(())
 }
 
 /// How often each rule was broken, where there is more than a screen of findings.

@@ -80,7 +80,7 @@ impl ToolPattern {
         if is_whole { plain } else { Ok(Self::Like(word.trim().to_ascii_lowercase())) }
     }
 
-    fn exactly(tools: &[BuiltinTool]) -> Self {
+    pub(super) fn exactly(tools: &[BuiltinTool]) -> Self {
         Self::Exactly(tools.iter().copied().map(ToolName::Builtin).collect())
     }
 
