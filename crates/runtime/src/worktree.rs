@@ -13,14 +13,18 @@ mod snapshot;
 
 use std::{
     ffi::OsString,
-    fs::{self, DirBuilder},
-    os::unix::fs::DirBuilderExt as _,
+    fs::{self, DirBuilder, File},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use attache_kernel::{id::RunId, run::assignment::WorktreeFacts};
-use tokio::sync::Mutex;
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::retry_on_intr,
+};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 pub use self::{error::WorktreeError, leftover::Leftover, settling::Settled};
 use self::{
@@ -34,8 +38,15 @@ use crate::process::CommandEnvironment;
 pub struct Worktrees {
     directory: PathBuf,
     environment: CommandEnvironment,
-    /// Git is not made for many worktrees of a repository being made at once.
     one_at_a_time: Arc<Mutex<()>>,
+}
+
+/// The right to change which worktrees there are: git reads what it knows of every worktree when it makes
+/// one, and must not find one half made. It holds in all processes with the same directory.
+#[derive(Debug)]
+pub(super) struct Alone {
+    _here: OwnedMutexGuard<()>,
+    _elsewhere: Option<File>,
 }
 
 /// A worktree that a run is going to have.
@@ -135,6 +146,21 @@ impl Worktrees {
         Ok(WorktreePlan { directory, origin, ..again })
     }
 
+    /// Waits until nobody else makes or removes a worktree.
+    async fn alone(&self) -> Alone {
+        let here = Arc::clone(&self.one_at_a_time).lock_owned().await;
+        let path = self.directory.join(".lock");
+        let locked = tokio::task::spawn_blocking(move || {
+            let mut options = File::options();
+            let file = options.write(true).create(true).truncate(false).mode(0o600).open(path);
+            let file = file.ok()?;
+            // A file system without locks leaves it to chance, and to the second attempt.
+            retry_on_intr(|| flock(&file, FlockOperation::LockExclusive)).ok()?;
+            Some(file)
+        });
+        Alone { _here: here, _elsewhere: locked.await.ok().flatten() }
+    }
+
     /// The directory of the worktrees, which exists.
     fn made(&self) -> Result<PathBuf, WorktreeError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
@@ -218,7 +244,7 @@ impl Making<'_> {
             git.object(["commit-tree", &tree, "-p", &head, "-m", why]).await?
         };
         let facts = self.facts(&git, repository, branch, start).await?;
-        self.add(&git, &["-b", &facts.branch], &facts.start, &facts).await?;
+        self.add(&git, &["-B", &facts.branch], &facts.start, &facts).await?;
         Ok(facts)
     }
 
@@ -231,7 +257,7 @@ impl Making<'_> {
         }
         let repository = PathBuf::from(&facts.repository);
         let git = self.git(&repository).await?;
-        settling::remove(&facts).await?;
+        settling::remove(&facts, self.worktrees).await?;
         let branch = format!("refs/heads/{}", facts.branch);
         match git.object(["rev-parse", "--verify", "--quiet", &branch]).await {
             Err(WorktreeError::Refused { .. }) => {
@@ -260,7 +286,7 @@ impl Making<'_> {
             tip => tip?,
         };
         let facts = self.facts(&git, &repository, branch, earlier.start.clone()).await?;
-        self.add(&git, &["-b", &facts.branch], &tip, &facts).await?;
+        self.add(&git, &["-B", &facts.branch], &tip, &facts).await?;
         Ok(facts)
     }
 
@@ -301,8 +327,15 @@ impl Making<'_> {
             ["worktree", "add", "--quiet", "--no-checkout"].map(Into::into).to_vec();
         arguments.extend(how.iter().map(Into::into));
         arguments.extend([self.directory.into(), start.into()]);
-        let alone = self.worktrees.one_at_a_time.lock().await;
-        git.run(arguments).await?;
+        let alone = self.worktrees.alone().await;
+        match git.run(&arguments).await {
+            // Somebody else's git may have been making another.
+            Err(WorktreeError::Refused { said, .. }) if said.contains("worktrees/") => {
+                settling::forget_now(facts).await;
+                git.run(&arguments).await?
+            }
+            added => added?,
+        };
         drop(alone);
         let git = self.git(self.directory).await?;
         git.run(["reset", "--hard", "--quiet", "--no-recurse-submodules"]).await?;

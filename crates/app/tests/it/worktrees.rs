@@ -130,7 +130,7 @@ fn result(ran: &Ran) -> Value {
 
 fn worktrees_left(project: &TestProject) -> Vec<OsString> {
     let entries = fs::read_dir(project.home().join(".attache/worktrees")).into_iter().flatten();
-    entries.map(|entry| entry.unwrap().file_name()).collect()
+    entries.map(|entry| entry.unwrap().file_name()).filter(|name| name != ".lock").collect()
 }
 
 /// The files of a commit, in a folder.

@@ -59,7 +59,7 @@ impl Worktrees {
                 } else {
                     settling.undo().await?;
                 }
-                remove(&facts).await?;
+                remove(&facts, self).await?;
             }
             None => match fs::remove_dir_all(&leftover.directory) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

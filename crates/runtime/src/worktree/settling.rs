@@ -28,7 +28,7 @@ impl Worktree {
         let Self { worktrees, facts, below, lease } = self;
         let settling = Settling { worktrees: &worktrees, facts: &facts };
         let settled = settling.changes(&below).await?;
-        remove(&facts).await?;
+        remove(&facts, &worktrees).await?;
         lease.remove();
         Ok(settled)
     }
@@ -69,7 +69,7 @@ impl Settling<'_> {
     pub(super) async fn undo(&self) -> Result<(), WorktreeError> {
         let git = self.git().await?;
         if self.tip(&git).await?.as_ref() == Some(&self.facts.start) {
-            let _alone = self.worktrees.one_at_a_time.lock().await;
+            let _alone = self.worktrees.alone().await;
             git.run(["update-ref", "-d", &reference(self.facts), &self.facts.start]).await?;
         }
         Ok(())
@@ -92,7 +92,7 @@ impl Settling<'_> {
         if tree != onto_tree || tip.is_none() {
             let why = "Changes of the agent";
             let commit = git.object(["commit-tree", &tree, "-p", onto, "-m", why]).await?;
-            let _alone = self.worktrees.one_at_a_time.lock().await;
+            let _alone = self.worktrees.alone().await;
             let before = tip.as_deref().unwrap_or_default();
             git.run(["update-ref", &reference(facts), &commit, before]).await?;
         }
@@ -116,21 +116,27 @@ fn reference(facts: &WorktreeFacts) -> String {
 }
 
 /// Removes the directory of a worktree and what the repository knows of it.
-pub(super) async fn remove(facts: &WorktreeFacts) -> Result<(), WorktreeError> {
-    let facts = facts.clone();
-    let removed = tokio::task::spawn_blocking(move || {
-        let directory = PathBuf::from(&facts.directory);
-        match fs::remove_dir_all(&directory) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(WorktreeError::Disk { path: directory, source: error })
-            }
-            Ok(()) | Err(_) => {
-                forget(&facts);
-                Ok(())
-            }
+pub(super) async fn remove(
+    facts: &WorktreeFacts,
+    worktrees: &Worktrees,
+) -> Result<(), WorktreeError> {
+    let directory = PathBuf::from(&facts.directory);
+    let removed = tokio::task::spawn_blocking(move || match fs::remove_dir_all(&directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(WorktreeError::Disk { path: directory, source: error })
         }
+        Ok(()) | Err(_) => Ok(()),
     });
-    removed.await.unwrap_or(Ok(()))
+    removed.await.unwrap_or(Ok(()))?;
+    let _alone = worktrees.alone().await;
+    forget_now(facts).await;
+    Ok(())
+}
+
+/// Removes what a repository knows of a worktree, for a caller who is alone.
+pub(super) async fn forget_now(facts: &WorktreeFacts) {
+    let facts = facts.clone();
+    tokio::task::spawn_blocking(move || forget(&facts)).await.unwrap_or_default();
 }
 
 /// Removes what a repository knows of a worktree that is gone, if it is about that one.
