@@ -12,6 +12,7 @@ pub(crate) mod progress;
 pub(crate) mod stream;
 pub(crate) mod table;
 pub(crate) mod transcript;
+pub(crate) mod tree;
 mod visible;
 mod writer;
 

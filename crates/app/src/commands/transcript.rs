@@ -1,6 +1,14 @@
 //! `attache transcript ID`: a run for people, or its lines as they are; also while it goes on.
 
-use std::path::Path;
+mod html;
+pub(crate) mod tree;
+
+use std::{
+    fs::{self, File},
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use attache_kernel::run::{
     event::Event,
@@ -13,6 +21,7 @@ use attache_runtime::{
 };
 use clap::Args;
 use clap_complete::CompletionCandidate;
+use jiff::Timestamp;
 
 use crate::{
     cli::Globals,
@@ -37,6 +46,8 @@ use crate::{
   attache transcript last --follow       while it goes on, until it ends
   attache transcript last --diff         what it changed, as a patch
   attache transcript last --diff --reverse | git apply
+  attache transcript last --tree         the run with all that it started, on a time line
+  attache transcript last --html a.html  the same as a page for a browser
   attache transcript last --json | jq -c 'select(.event.type == \"tool_returned\")'")]
 pub(crate) struct TranscriptArgs {
     /// The run's id, the beginning of one, or `last`.
@@ -54,6 +65,14 @@ pub(crate) struct TranscriptArgs {
     /// The patch back: it undoes what the run changed.
     #[arg(long, requires = "diff")]
     reverse: bool,
+    /// Show the run with all that it started: times, turns, tokens, cost and a time line. --full shows
+    /// every run of many.
+    #[arg(long, conflicts_with_all = ["follow", "diff", "html"])]
+    tree: bool,
+    /// Write the run with all that it started as one page for a browser; `-` is standard output. A file
+    /// of that name is replaced.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["full", "follow", "diff"])]
+    html: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure> {
@@ -62,6 +81,12 @@ pub(crate) fn run(args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure>
     let failed = |error| transcripts::failure(&error);
     if args.diff {
         return show_patch(&store.read(&id).map_err(failed)?, &store, args, setup);
+    }
+    if args.tree {
+        return show_tree(&store.read(&id).map_err(failed)?, &store, args, setup);
+    }
+    if let Some(file) = &args.html {
+        return write_page(&store.read(&id).map_err(failed)?, &store, file, setup);
     }
     if setup.format == OutputFormat::Json {
         let follower = store.follow(&id).map_err(failed)?;
@@ -84,6 +109,61 @@ pub(crate) fn run(args: &TranscriptArgs, setup: &Setup) -> Result<Exit, Failure>
     Ok(Exit::Success)
 }
 
+/// The columns of a tree that does not go to a terminal.
+const COLUMNS_IN_A_PIPE: usize = 100;
+
+/// Prints a run with all that it started.
+fn show_tree(
+    root: &Transcript,
+    store: &FileStore,
+    args: &TranscriptArgs,
+    setup: &Setup,
+) -> Result<Exit, Failure> {
+    let tree = tree::read(root, store, Timestamp::now(), |_| {});
+    let tree = tree.map_err(|error| transcripts::failure(&error))?;
+    if setup.format == OutputFormat::Json {
+        print::json(&tree)?;
+    } else {
+        let columns = Stream::Out.width().filter(|_| Stream::Out.is_terminal());
+        let columns = columns.unwrap_or(COLUMNS_IN_A_PIPE);
+        print::out(&print::tree::rendered(&tree, columns, args.detail()))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Writes a run with all that it started as a page. Like a transcript, it is its owner's alone.
+fn write_page(
+    root: &Transcript,
+    store: &FileStore,
+    file: &Path,
+    setup: &Setup,
+) -> Result<Exit, Failure> {
+    let mut stories = html::Stories::default();
+    let add = |transcript: &Transcript| {
+        stories.add(transcript, store.artifacts_dir(&transcript.header.run).ok().as_deref());
+    };
+    let tree = tree::read(root, store, Timestamp::now(), add);
+    let tree = tree.map_err(|error| transcripts::failure(&error))?;
+    let page = stories.page(&tree);
+    let page =
+        page.map_err(|error| Failure::unsuccessful("cannot make the page").because(&error))?;
+    if file == Path::new("-") {
+        print::exact(&page)?;
+        return Ok(Exit::Success);
+    }
+    let opened = File::options().write(true).create(true).truncate(true).mode(0o600).open(file);
+    let written = opened.and_then(|mut file| file.write_all(page.as_bytes()));
+    written.map_err(|error| {
+        let path = file.display();
+        Failure::unsuccessful(format!("cannot write {path}")).because(&error)
+    })?;
+    match setup.format {
+        OutputFormat::Json => print::json(&serde_json::json!({"path": file, "bytes": page.len()}))?,
+        OutputFormat::Text => print::aside(&format!("wrote {}", file.display())),
+    }
+    Ok(Exit::Success)
+}
+
 /// Prints the changes of a run as a patch; its bytes count in a pipe.
 fn show_patch(
     transcript: &Transcript,
@@ -98,16 +178,21 @@ fn show_patch(
         _ => &[],
     });
     let changes = file_change::sum(changes);
+    // In a worktree commands count too: the patch that was kept has it all.
+    let has_kept = transcript.header.run.worktree.is_some() && !args.reverse;
+    let kept = has_kept.then(|| fs::read_to_string(artifacts.join("changes.patch")).ok()).flatten();
+    let is_empty = kept.as_ref().map_or(changes.is_empty(), String::is_empty);
     let workspace = Path::new(&transcript.header.run.environment.cwd);
-    let patch = match args.reverse {
-        true if workspace.is_dir() => RunPatch::undoing(&changes, &artifacts, workspace),
-        true => RunPatch::of(&changes, &artifacts, Direction::Reverse),
-        false => RunPatch::of(&changes, &artifacts, Direction::Forward),
+    let patch = match (kept, args.reverse) {
+        (Some(text), _) => RunPatch { text, left_out: Vec::new() },
+        (None, true) if workspace.is_dir() => RunPatch::undoing(&changes, &artifacts, workspace),
+        (None, true) => RunPatch::of(&changes, &artifacts, Direction::Reverse),
+        (None, false) => RunPatch::of(&changes, &artifacts, Direction::Forward),
     };
     for (path, reason) in &patch.left_out {
         print::aside(&format!("{path} is not in the patch: {reason}"));
     }
-    if changes.is_empty() {
+    if is_empty {
         print::aside(&format!("{} changed no files", transcript.header.run.agent_id));
     }
     if setup.format == OutputFormat::Json {

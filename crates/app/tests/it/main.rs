@@ -38,6 +38,7 @@ mod suggest;
 mod terminal;
 mod tidy;
 mod transcript;
+mod tree;
 mod trust;
 mod usage;
 mod validate;

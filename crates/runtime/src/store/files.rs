@@ -166,6 +166,23 @@ impl FileStore {
     /// Reads a transcript by its id, or by the beginning of one that no other id has.
     pub fn read(&self, id: &str) -> Result<Transcript, StoreError> {
         let place = self.find(id)?;
+        self.read_at(place, id)
+    }
+
+    /// Reads the transcripts of a session, one after another.
+    pub fn session(
+        &self,
+        session: &SessionId,
+    ) -> Result<impl Iterator<Item = Result<Transcript, StoreError>>, StoreError> {
+        names::check(session.as_str())?;
+        let places = names::transcripts(&self.sessions().join(session.as_str()));
+        Ok(places.into_iter().map(|place| {
+            let id = place.id.clone();
+            self.read_at(place, &id)
+        }))
+    }
+
+    fn read_at(&self, place: Place, id: &str) -> Result<Transcript, StoreError> {
         let file = open_to_read(&place.path).map_err(|error| self.gone(id, &place, error))?;
         // Asked before reading: a run that ends in between is read to its end.
         let is_held = lock::is_held(&file, &place.folder);
