@@ -13,6 +13,7 @@ mod no_effect;
 mod open_files;
 mod print;
 
+mod run_tree;
 mod settings;
 mod setup;
 mod transcripts;

@@ -1,7 +1,6 @@
 //! `attache transcript ID`: a run for people, or its lines as they are; also while it goes on.
 
 mod html;
-pub(crate) mod tree;
 
 use std::{
     fs::{self, File},
@@ -31,6 +30,7 @@ use crate::{
         self, Reader, Stream,
         transcript::{Detail, Place, TranscriptPage},
     },
+    run_tree,
     setup::{OutputFormat, Setup},
     transcripts,
 };
@@ -119,7 +119,7 @@ fn show_tree(
     args: &TranscriptArgs,
     setup: &Setup,
 ) -> Result<Exit, Failure> {
-    let tree = tree::read(root, store, Timestamp::now(), |_| {});
+    let tree = run_tree::read(root, store, Timestamp::now(), |_| {});
     let tree = tree.map_err(|error| transcripts::failure(&error))?;
     if setup.format == OutputFormat::Json {
         print::json(&tree)?;
@@ -142,7 +142,7 @@ fn write_page(
     let add = |transcript: &Transcript| {
         stories.add(transcript, store.artifacts_dir(&transcript.header.run).ok().as_deref());
     };
-    let tree = tree::read(root, store, Timestamp::now(), add);
+    let tree = run_tree::read(root, store, Timestamp::now(), add);
     let tree = tree.map_err(|error| transcripts::failure(&error))?;
     let page = stories.page(&tree);
     let page =

@@ -14,7 +14,7 @@ use super::{
     transcript::Detail,
     visible::one_line,
 };
-use crate::commands::transcript::tree::{Branch, RunTree, SpanKind};
+use crate::run_tree::{Branch, RunTree, SpanKind};
 
 /// How many children of one run are shown.
 const MOST_CHILDREN: usize = 30;

@@ -29,9 +29,18 @@ fn shell(command: &str) -> Turn {
 
 /// A project whose model runs these commands, one a turn, and hands in its answer.
 fn yard(commands: &[&str]) -> (ScriptedServer, TestProject) {
+    let (server, project) = yard_with(commands, "");
+    server.answer(WireApi::Chat.answer(&completes("done")));
+    (server, project)
+}
+
+/// The same with these settings, whose model does not hand in its answer yet.
+fn yard_with(commands: &[&str], settings: &str) -> (ScriptedServer, TestProject) {
     let server = ScriptedServer::start();
-    script(&server, commands);
-    let project = lab(&server, WireApi::Chat, "");
+    for command in commands {
+        server.answer(WireApi::Chat.answer(&shell(command)));
+    }
+    let project = lab(&server, WireApi::Chat, settings);
     fs::remove_dir(project.root().join(".git")).unwrap();
     (server, project)
 }
@@ -497,6 +506,35 @@ fn many_at_once_do_not_disturb_each_other() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{said}");
     }
+    assert_eq!(books(&project), before);
+    assert_eq!(worktrees_left(&project), [""; 0]);
+}
+
+#[test]
+fn children_of_one_run_work_in_worktrees_at_once() {
+    let (server, project) = yard_with(&[], "[subagents]\nmax_depth = 2\n");
+    let asked = json!({"subagent_type": "smith", "prompt": "work", "description": "do the work"});
+    let fan_out = (1..=8).fold(Turn::empty(), |turn, number| {
+        turn.then_tool_call(&format!("call_{number}"), "Task", &asked)
+    });
+    server.answer(WireApi::Chat.answer(&fan_out.using(used(10))));
+    server.always(WireApi::Chat.answer(&completes("done")));
+    project.file("one.txt", "one\n");
+    commit_all(&project);
+    project.file("dirty.txt", "dirty\n");
+    let before = books(&project);
+    let boss = r#"{"description": "d", "prompt": "You delegate.", "tools": ["Task", "Read", "Write", "shell"]}"#;
+    let agents = format!("{}, \"boss\": {boss}}}", AGENTS.trim_end_matches('}').to_owned() + "}");
+    let run = ["run", "boss", "do it", "--agents", &agents, "--approve", "all", "--json"];
+    let ran = project.run(&run);
+    let result = result(&ran);
+    assert_eq!(
+        (&result["status"], &result["tree"]["agents"]),
+        (&json!("goal"), &json!(9)),
+        "{ran:?}"
+    );
+    let told = String::from_utf8_lossy(&server.requests().last().unwrap().body).into_owned();
+    assert_eq!(told.matches(r#"\"status\":\"goal\""#).count(), 8, "{told}");
     assert_eq!(books(&project), before);
     assert_eq!(worktrees_left(&project), [""; 0]);
 }

@@ -21,7 +21,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::tree::{RunTree, clock};
+use crate::run_tree::{RunTree, clock};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");

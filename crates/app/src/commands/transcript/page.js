@@ -19,13 +19,13 @@
   };
   const time = ms => ms < 1000 ? `${ms} ms` : ms < 60000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60000)} min ${Math.floor(ms % 60000 / 1000)} s`;
   const grouped = number => number.toLocaleString('en-US');
-  const money = usd => usd === null ? 'cost unknown' : usd > 0 && usd < 0.00005 ? '< $0.0001' : `$${usd.toFixed(4)}`;
+  const money = usd => usd === null ? 'unknown' : usd > 0 && usd < 0.00005 ? '< $0.0001' : `$${usd.toFixed(4)}`;
   const marks = { goal: '✓', running: '●', queued: '◌', interrupted: '!', gone: '!' };
   const kindOf = run => run.status === 'goal' ? 'goal' : run.status === 'running' || run.status === 'queued' ? 'open' : 'failed';
 
   const root = tree.runs[0];
   byId('title').textContent = visible(`${root.agent_type}: ${root.description}`);
-  byId('sum').textContent = `${tree.agents} ${tree.agents === 1 ? 'agent' : 'agents'} · ${time(tree.duration_ms)} · ${grouped(tree.total_tokens)} tokens · ${money(tree.cost_usd)} · ${visible(root.status)} · ${visible(tree.started_at)}`;
+  byId('sum').textContent = `${tree.agents} ${tree.agents === 1 ? 'agent' : 'agents'} · ${time(tree.duration_ms)} · ${grouped(tree.total_tokens)} tokens · cost ${money(tree.cost_usd)} · ${visible(root.status)} · ${visible(tree.started_at)}`;
   for (let part = 0; part <= 4; part++) {
     const tick = make('span', '', time(Math.round(whole * part / 4)));
     tick.style.left = `${part * 25}%`;
@@ -54,7 +54,7 @@
       pre.textContent = visible(item.text);
       return;
     }
-    for (const line of item.text.split('\n')) {
+    for (const line of item.text.replace(/\n$/, '').split('\n')) {
       const className = line.startsWith('+') ? 'add' : line.startsWith('-') ? 'del' : line.startsWith('@@') ? 'at' : '';
       const drawn = make('span', className, line);
       pre.append(drawn);

@@ -266,13 +266,12 @@ impl Reading<'_> {
             Event::ToolStarted { call_id, tool_name } => {
                 self.calls.insert(call_id.to_string(), (tool_name.clone(), at));
             }
-            Event::ToolReturned { result, duration_ms, .. } => {
+            Event::ToolReturned { result, .. } => {
                 let started = self.calls.remove(result.call_id.as_str());
                 if let Some((name, begin_ms)) = started {
                     self.branch.tool_uses += 1;
                     let end_ms = begin_ms.max(at);
                     let (kind, ok) = (SpanKind::Call, !result.is_error);
-                    let _took = duration_ms;
                     self.branch.spans.push(Span { kind, name, begin_ms, end_ms, ok });
                 }
             }
@@ -337,7 +336,7 @@ fn first_line(text: &str) -> String {
 }
 
 /// A moment in milliseconds; one that cannot be read is the beginning of time.
-pub(super) fn clock(ts: &str) -> u64 {
+pub(crate) fn clock(ts: &str) -> u64 {
     ts.parse().map_or(0, now_ms)
 }
 
