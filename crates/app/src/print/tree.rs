@@ -33,10 +33,10 @@ impl Layout {
     fn new(columns: usize) -> Self {
         let columns = columns.max(NARROWEST);
         let (has_numbers, has_cost) = (columns >= 80, columns >= 96);
-        let label = (columns * 2 / 5).clamp(16, 48);
-        let numbers = if has_numbers { 20 } else { 0 } + if has_cost { 11 } else { 0 };
+        let label = (columns * 3 / 10).clamp(16, 44);
+        let numbers = if has_numbers { 21 } else { 0 } + if has_cost { 11 } else { 0 };
         // The mark, the time and the blanks between.
-        let rest = columns.saturating_sub(label + numbers + 14);
+        let rest = columns.saturating_sub(label + numbers + 15);
         Self { label, bar: rest.max(6), has_numbers, has_cost }
     }
 }
@@ -195,16 +195,17 @@ fn row(run: &Branch, tree: &RunTree, layout: &Layout, is_last: bool) -> String {
         }
     };
     let again = if run.resumed_from.is_some() { "↻ " } else { "" };
-    let mut name = format!("{branch}{again}{}", one_line(&run.agent_type));
+    let mut name = format!("{again}{}", one_line(&run.agent_type));
     if !run.is_good() && !run.is_open() {
         write!(name, " [{}]", one_line(&run.status)).unwrap_or_default();
     }
     if !run.description.is_empty() {
         write!(name, ": {}", one_line(&run.description)).unwrap_or_default();
     }
-    let name = clip(&name, layout.label);
+    let name = clip(&name, layout.label.saturating_sub(branch.width()));
+    let name = format!("{branch}{name}");
     let name = format!("{name}{}", " ".repeat(layout.label.saturating_sub(name.width())));
-    let took = format!("{:>10}", time(run.duration_ms()));
+    let took = format!("{:>11}", time(run.duration_ms()));
     let mut row = format!("{} {name} {} {took}", paint(tone, mark), bar(run, tree, layout.bar));
     if layout.has_numbers {
         let numbers = format!(" {:>4} t {:>9} tok", run.turns, grouped(run.total_tokens));
