@@ -9,8 +9,9 @@ use crate::print::{
     table::clip,
 };
 
-/// The lines of a preview that are shown unasked.
+/// The lines of a preview that are shown unasked, and the characters of each.
 const MOST_LINES: usize = 40;
+const LONGEST_LINE: usize = 2000;
 
 /// What somebody answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,18 +26,25 @@ pub(super) enum Key {
 /// A question as it is shown.
 pub(super) struct Dialog<'a> {
     question: &'a Question,
+    /// Every line as it is.
     preview: Vec<String>,
+    /// The lines that are shown unasked.
+    excerpt: Vec<String>,
     columns: usize,
     colours: Colours,
 }
 
 impl<'a> Dialog<'a> {
     pub(super) fn new(question: &'a Question, columns: usize, colours: Colours) -> Self {
-        let preview = match &question.preview {
-            Some(preview) => diff::painted(preview),
-            None => vec![question.arguments.to_string()],
+        let (preview, excerpt) = match &question.preview {
+            Some(preview) => (diff::painted(preview), diff::painted(&excerpt(preview))),
+            None => {
+                let arguments = question.arguments.to_string();
+                let excerpt = excerpt(&arguments);
+                (vec![arguments], vec![excerpt])
+            }
         };
-        Self { question, preview, columns: columns.max(20), colours }
+        Self { question, preview, excerpt, columns: columns.max(20), colours }
     }
 
     /// The whole dialog, up to the place where the answer is typed.
@@ -44,10 +52,10 @@ impl<'a> Dialog<'a> {
         let agent = paint(Tone::Name, self.question.agent_type.as_str());
         let tool = paint(Tone::Strong, &self.question.tool.to_string());
         let mut lines = vec![format!("[{agent}] asks to call {tool}")];
-        let (shown, cut) = self.preview.split_at(self.preview.len().min(MOST_LINES));
-        lines.extend(shown.iter().map(|line| format!("  {line}")));
-        if !cut.is_empty() {
-            let more = format!("  … {} more lines; v shows them", cut.len());
+        lines.extend(self.excerpt.iter().map(|line| format!("  {line}")));
+        let left = self.preview.len().saturating_sub(self.excerpt.len());
+        if left > 0 {
+            let more = format!("  … {left} more lines; v shows them");
             lines.push(paint(Tone::Faint, &more));
         }
         let arguments = &self.question.arguments;
@@ -86,7 +94,7 @@ impl<'a> Dialog<'a> {
             's' => Some(Key::Session),
             'n' => Some(Key::No),
             'a' => Some(Key::Abort),
-            'v' if self.preview.len() > MOST_LINES => Some(Key::ViewAll),
+            'v' if self.is_cut() => Some(Key::ViewAll),
             _ => None,
         }
     }
@@ -99,7 +107,13 @@ impl<'a> Dialog<'a> {
         );
         let covered: Vec<String> = grants.iter().map(ToString::to_string).collect();
         let covered = clip(&covered.join(", "), self.columns.saturating_sub(40).max(20));
-        self.shown(&format!("  [y]es  [s]ession ({covered})  [n]o  [a]bort: "))
+        let view = if self.is_cut() { "  [v]iew all" } else { "" };
+        self.shown(&format!("  [y]es  [s]ession ({covered})  [n]o  [a]bort{view}: "))
+    }
+
+    /// Whether there is more than what is shown unasked.
+    fn is_cut(&self) -> bool {
+        self.preview != self.excerpt
     }
 
     fn laid_out(&self, lines: &[String]) -> String {
@@ -109,6 +123,19 @@ impl<'a> Dialog<'a> {
     fn shown(&self, text: &str) -> String {
         rendered(text, self.colours)
     }
+}
+
+/// The first lines of a text, and of each the beginning.
+fn excerpt(text: &str) -> String {
+    let lines = text.lines().take(MOST_LINES).map(|line| {
+        let length = line.chars().count();
+        if length <= LONGEST_LINE {
+            return line.to_owned();
+        }
+        let beginning: String = line.chars().take(LONGEST_LINE).collect();
+        format!("{beginning}… {} more characters", length - LONGEST_LINE)
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -157,7 +184,19 @@ mod tests {
         assert!(shown.contains("… 60 more lines; v shows them"), "{shown}");
         assert!(!shown.contains("line 99"), "{shown}");
         assert_eq!(dialog.key('v'), Some(Key::ViewAll));
+        assert!(shown.ends_with("[a]bort  [v]iew all: "), "{shown}");
         assert!(dialog.whole().contains("line 99"));
+    }
+
+    #[test]
+    fn a_very_long_line_is_cut_and_can_be_seen_whole() {
+        let question = question(&format!("echo {}end", "x".repeat(5000)));
+        let dialog = Dialog::new(&question, 80, Colours::Off);
+        let shown = dialog.question();
+        assert!(shown.contains("x… 3008 more characters\n"), "{shown}");
+        assert!(!shown.contains("xend"), "{shown}");
+        assert_eq!(dialog.key('v'), Some(Key::ViewAll));
+        assert!(dialog.whole().contains("xend"));
     }
 
     #[test]
