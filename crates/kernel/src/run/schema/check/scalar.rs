@@ -10,7 +10,7 @@ use crate::run::schema::{
     problem::{Place, listed, shown},
 };
 
-impl<'v> Check<'v> {
+impl Check<'_> {
     pub(super) fn types(
         &mut self,
         types: &[Type],
