@@ -23,6 +23,7 @@ pub(crate) fn arguments() -> Vec<OsString> {
 }
 
 /// Whether the terminal understands no codes that move the cursor.
+#[expect(clippy::disallowed_methods, reason = "this module is where the environment is read")]
 pub(crate) fn terminal_is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
 }
