@@ -276,8 +276,8 @@ impl Reading<'_> {
                 }
             }
             Event::Ended { ending } => {
-                self.branch.status = ending.status.as_str().to_owned();
-                self.branch.error = ending.error.clone();
+                ending.status.as_str().clone_into(&mut self.branch.status);
+                self.branch.error.clone_from(&ending.error);
                 self.answered(at, false);
             }
             _ => {}

@@ -144,7 +144,8 @@ fn print_text(cleaned: &Cleaned, swept: &Swept, dry_run: bool) -> Result<(), Fai
     for directory in &swept.removed {
         let directory = directory.display().to_string();
         let verb = paint(Tone::Warning, verb);
-        text.push_str(&format!("{verb} the worktree {}\n", harmless(&directory)));
+        let line = format!("{verb} the worktree {}\n", harmless(&directory));
+        text.push_str(&line);
     }
     let kept = match cleaned.running {
         0 => format!("{} kept", cleaned.kept),

@@ -49,6 +49,7 @@ use crate::{
   attache transcript last --tree         the run with all that it started, on a time line
   attache transcript last --html a.html  the same as a page for a browser
   attache transcript last --json | jq -c 'select(.event.type == \"tool_returned\")'")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct TranscriptArgs {
     /// The run's id, the beginning of one, or `last`.
     #[arg(add = clap_complete::ArgValueCandidates::new(run_ids))]

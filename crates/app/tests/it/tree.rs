@@ -148,7 +148,7 @@ fn a_thousand_children_are_folded() {
     let ids: Vec<_> = (0..1000).map(|number| format!("agent-{number:04}")).collect();
     for (number, id) in ids.iter().enumerate() {
         let status = if number % 250 == 0 { "error" } else { "goal" };
-        Planted { status, ..Planted::child(id, number as i64) }.plant(&project);
+        Planted { status, ..Planted::child(id, i64::try_from(number).unwrap()) }.plant(&project);
     }
     let ran = project.run(&["transcript", "agent-root", "--tree"]);
     let lines: Vec<_> = ran.stdout.lines().collect();
@@ -211,6 +211,7 @@ fn a_page_has_everything_in_it_and_hostile_text_stays_text() {
 
 /// Pages for `scripts/browser`, which opens them in a real browser, where it asks for them.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the script says where it wants them")]
 fn pages_for_the_browser_are_written() {
     let Some(folder) = std::env::var_os("ATTACHE_PAGES") else { return };
     let folder = Path::new(&folder);
@@ -225,7 +226,8 @@ fn pages_for_the_browser_are_written() {
     let ids: Vec<_> = (0..1000).map(|number| format!("agent-{number:04}")).collect();
     for (number, id) in ids.iter().enumerate() {
         let status = if number % 250 == 0 { "error" } else { "goal" };
-        Planted { status, ..Planted::child(id, number as i64 * 10) }.plant(&project);
+        Planted { status, ..Planted::child(id, i64::try_from(number * 10).unwrap()) }
+            .plant(&project);
     }
     let page = folder.join("thousand.html");
     project.run(&["transcript", "agent-root", "--html", page.to_str().unwrap()]);

@@ -98,7 +98,7 @@ impl Settling<'_> {
         }
         let differ = ["diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
         let names = differ.into_iter().chain(["-z", "--name-only", "--no-renames", start, &tree]);
-        let names = snapshot::paths(git.run(names).await?);
+        let names = snapshot::paths(&git.run(names).await?);
         let patch = ["-p", "--binary", "--full-index", "--find-renames"];
         let patch = patch.into_iter().chain(["--src-prefix=a/", "--dst-prefix=b/", start, &tree]);
         let patch = git.run(differ.into_iter().chain(patch)).await?;

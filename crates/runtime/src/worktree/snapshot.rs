@@ -75,7 +75,7 @@ fn copied(index: &Path, copy: &Path) -> io::Result<()> {
 }
 
 /// The paths in an answer that separates them with NUL.
-pub(super) fn paths(listed: Vec<u8>) -> Vec<OsString> {
+pub(super) fn paths(listed: &[u8]) -> Vec<OsString> {
     listed
         .split(|byte| *byte == 0)
         .filter(|path| !path.is_empty())
