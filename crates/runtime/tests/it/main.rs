@@ -10,6 +10,8 @@ mod discovery;
 mod executor;
 mod handles;
 #[cfg(test)]
+mod mail;
+#[cfg(test)]
 mod permissions;
 #[cfg(test)]
 mod remote;

@@ -6,6 +6,7 @@ mod endings;
 mod forks;
 mod grace;
 mod judging;
+mod letters;
 mod openings;
 mod properties;
 mod resuming;

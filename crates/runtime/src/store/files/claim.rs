@@ -30,9 +30,12 @@ struct HeldClaim {
 
 impl Drop for HeldClaim {
     fn drop(&mut self) {
-        // Nobody can open it between its removal and the end of the lock: both happen under this one.
-        let _guard = FolderLock::take(&self.folder);
-        fs::remove_file(&self.path).unwrap_or_default();
+        // Nobody can open it between its removal and the end of the lock: both happen under this one. Who
+        // has it may need this thread to go on, so it is not waited for: a file that stays is used again.
+        let guard = FolderLock::try_take(&self.folder);
+        if guard.is_some() {
+            fs::remove_file(&self.path).unwrap_or_default();
+        }
         lock::release(&self.file);
     }
 }
