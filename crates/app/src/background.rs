@@ -35,6 +35,34 @@ pub(crate) fn launch(
     arguments: impl IntoIterator<Item = OsString>,
     input: Option<&str>,
 ) -> Result<Exit, Failure> {
+    match launched(arguments, input)? {
+        Launched::Begun { said, .. } => {
+            print::exact(&said)?;
+            Ok(Exit::Success)
+        }
+        Launched::Ended(exit) => Ok(exit),
+    }
+}
+
+/// What became of a process that is to drive a run in the background.
+#[derive(Debug)]
+pub(crate) enum Launched {
+    /// The run has begun.
+    Begun {
+        /// Its id.
+        id: String,
+        /// What the process said of it.
+        said: String,
+    },
+    /// It has not; the process has told why.
+    Ended(Exit),
+}
+
+/// The same without telling what the process says.
+pub(crate) fn launched(
+    arguments: impl IntoIterator<Item = OsString>,
+    input: Option<&str>,
+) -> Result<Launched, Failure> {
     let cannot = |error: io::Error| {
         Failure::unsuccessful("cannot start a process in the background").because(&error)
     };
@@ -55,16 +83,18 @@ pub(crate) fn launch(
         stdout.read_to_string(&mut said).map_err(cannot)?;
     }
     if !said.is_empty() {
-        print::exact(&said)?;
-        return Ok(Exit::Success);
+        let object = serde_json::from_str::<serde_json::Value>(&said);
+        let id = object.ok().and_then(|it| it.get("agent_id")?.as_str().map(str::to_owned));
+        let id = id.unwrap_or_else(|| said.trim().to_owned());
+        return Ok(Launched::Begun { id, said });
     }
     // It has told why it does not go on.
     let ended = child.wait().map_err(cannot)?;
-    Ok(match ended.code() {
+    Ok(Launched::Ended(match ended.code() {
         Some(2) => Exit::Usage,
         Some(130) => Exit::Interrupted,
         _ => Exit::Unsuccessful,
-    })
+    }))
 }
 
 /// Drives a prepared run to its end, in a process that `launch` started.

@@ -24,6 +24,7 @@ use crate::{commands, settings::Flag};
     arg_required_else_help = true,
     after_help = "Examples:
   attache run Explore \"where is X?\"    run one agent and print its result
+  attache exec \"fix the failing test\"   let the main agent do it, with your agents' help
   attache list                         list all agents and their state
   attache show Explore                 show one agent in full
   attache validate                     check your agent files
@@ -117,6 +118,8 @@ impl Globals {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(commands::run::RunArgs),
+    Exec(commands::exec::ExecArgs),
+    Chat(commands::chat::ChatArgs),
     Tasks(commands::tasks::TasksArgs),
     Output(commands::output::OutputArgs),
     Stop(commands::stop::StopArgs),

@@ -1,9 +1,11 @@
 //! The commands: one file each, with its arguments and what it does.
 
+pub(crate) mod chat;
 pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod exec;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logout;
@@ -43,10 +45,12 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
         // Works before anything is set up, and without a home.
         return completions::run(args);
     }
-    if let Command::Run(args) = &cli.command
-        && args.is_background()
-        && !cli.detached
-    {
+    let is_background = match &cli.command {
+        Command::Run(args) => args.is_background(),
+        Command::Exec(args) => args.is_background(),
+        _ => false,
+    };
+    if is_background && !cli.detached {
         return background::launch(environment::arguments().into_iter().skip(1), None);
     }
     log::start(LogWanted {
@@ -63,6 +67,12 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
     if let Command::Run(args) = &cli.command {
         globals.flags = args.flags();
     }
+    if let Command::Exec(args) = &cli.command {
+        globals.flags = args.flags();
+    }
+    if let Command::Chat(args) = &cli.command {
+        globals.flags = args.flags();
+    }
     if let Command::May(args) = &cli.command {
         globals.flags = args.flags();
     }
@@ -73,10 +83,6 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
         }
         (Err(failure), _) => return Err(failure),
     };
-    // Somebody who looks for the reason must be able to.
-    if !matches!(cli.command, Command::Config(_) | Command::Doctor(_)) {
-        no_effect::refuse_settings(&setup.settings)?;
-    }
     if !setup.quiet {
         for notice in no_effect::of_settings(&setup.settings) {
             print::aside(&format!("{} {notice}", paint(Tone::Warning, "notice:")));
@@ -84,6 +90,9 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
     }
     match cli.command {
         Command::Run(args) => run::run(&args, &setup),
+        Command::Exec(args) if args.is_detach() && !cli.detached => exec::run_detached(&setup),
+        Command::Exec(args) => exec::run(&args, &setup),
+        Command::Chat(args) => chat::run(&args, &setup),
         Command::Tasks(args) => tasks::run(&args, &setup),
         Command::Output(args) => output::run(&args, &setup),
         Command::Stop(args) => stop::run(&args, &setup),

@@ -1,21 +1,14 @@
 //! What is accepted today and does nothing yet: one table of settings, one of definition keys.
 //!
-//! Nothing is ignored in silence. A setting that the user wrote for this program is refused. What was written
-//! for other programs too gives a notice: MCP servers, and the keys of agent files. Remove a line with the
-//! change that gives it an effect.
+//! Nothing is ignored in silence. These were written for other programs, too, so each gives a notice: MCP
+//! servers, and keys of agent files. Remove a line with the change that gives it an effect.
 
 use attache_kernel::agent::definition::{Definition, ExecutionMode, Scope};
 
-use crate::{
-    failure::Failure,
-    settings::{Entry, Settings},
-};
+use crate::settings::{Entry, Settings};
 
 /// Settings without an effect that give a notice, and why. A key stands for everything below it.
 const TOLD: [(&str, &str); 1] = [("mcp_servers", "MCP servers are not started yet")];
-
-/// Settings without an effect that are refused, and why.
-const REFUSED: [(&str, &str); 1] = [("subagents.auto_route", "prompts are not routed yet")];
 
 /// A key, whether a definition uses it, and why it does nothing.
 type DefinitionKey = (&'static str, fn(&Definition) -> bool, &'static str);
@@ -52,22 +45,6 @@ fn is_below(key: &str, known: &str) -> bool {
 /// What the settings say without an effect, to be told.
 pub(crate) fn of_settings(settings: &Settings) -> Vec<String> {
     set_in_vain(&TOLD, settings)
-}
-
-/// Fails if the settings say something without an effect that the user must have meant.
-pub(crate) fn refuse_settings(settings: &Settings) -> Result<(), Failure> {
-    match set_in_vain(&REFUSED, settings).into_iter().next() {
-        Some(problem) => Err(Failure::usage(problem).hint("remove it")),
-        None => Ok(()),
-    }
-}
-
-/// Fails if a setting has no effect yet.
-pub(crate) fn refuse_setting(key: &str) -> Result<(), Failure> {
-    match REFUSED.iter().find(|(known, _)| is_below(key, known)) {
-        Some((_, why)) => Err(Failure::usage(format!("`{key}` has no effect yet: {why}"))),
-        None => Ok(()),
-    }
 }
 
 /// Why a setting has no effect yet, if it has none.

@@ -321,6 +321,7 @@ impl Host {
             finish: Finish::TextAnswer,
             source: order.source.clone().unwrap_or(SessionSource::Exec),
             description: order.description.clone(),
+            background_work: order.background_work,
             briefing: briefing::read(&root),
             environment: facts(&root, &order),
             model_limits: connection.limits,
@@ -378,32 +379,12 @@ impl Host {
                 notices.push(Notice::DefinitionChanged { agent });
             }
         }
-        let choice = match (&order.model, &order.provider) {
-            (None, None) => as_before(&earlier.run),
-            (model, provider) => {
-                let parent = self.models.parent_model();
-                let wish = ModelCallWish { model: model.as_deref(), provider: provider.as_deref() };
-                self.models
-                    .choose(&definition, parent, wish, &mut notices)
-                    .map_err(ConnectError::from)?
-            }
-        };
+        let choice = self.choice_of_resumed(&earlier.run, &order, &mut notices)?;
         let capped = before.limits.smaller(limits).with(order.limits).max_cost_usd;
         let asker = Asker { definition: &definition, trust, cost_cap: self.cost_cap(capped) };
         let connection = self.switchboard.connect(&choice, asker, &self.models, &mut notices)?;
         let run_id = new_run_id();
-        let root = PathBuf::from(&before.environment.cwd);
-        let (root, worktree) = match &before.worktree {
-            Some(facts) => {
-                let worktrees = self.workplace.worktrees.as_ref().ok_or(WorktreeError::NoPlace)?;
-                let plan = match earlier.at_turn {
-                    Some(_) => worktrees.plan_branch(facts, &root, &run_id)?,
-                    None => worktrees.plan_again(facts, &root)?,
-                };
-                (plan.folder(), Some(plan))
-            }
-            None => (self.workplace.earlier_folder(&definition, trust, root)?, None),
-        };
+        let (root, worktree) = self.earlier_place(&earlier, trust, &run_id)?;
         if let Some(asked) = &order.working_directory
             && worktree.is_none()
             && root.canonicalize().ok() != asked.canonicalize().ok()
@@ -418,6 +399,7 @@ impl Host {
             assignment.environment.cwd = root.display().to_string();
         }
         assignment.at_turn = earlier.at_turn;
+        assignment.background_work = order.background_work;
         assignment.depth = depth;
         if parent_id.is_some() {
             assignment.parent_id = parent_id;
@@ -443,6 +425,42 @@ impl Host {
             ..Start::new(assignment, rights, connection.model, root)
         };
         Ok(Prepared { notices, start })
+    }
+
+    /// The model of a run that goes on: the one it had, unless the caller asks for another.
+    fn choice_of_resumed(
+        &self,
+        run: &Run,
+        order: &Order,
+        notices: &mut Vec<Notice>,
+    ) -> Result<ModelChoice, ConnectError> {
+        let (model, provider) = (order.model.as_deref(), order.provider.as_deref());
+        if model.is_none() && provider.is_none() {
+            return Ok(as_before(run));
+        }
+        let definition = &run.assignment().definition;
+        let wish = ModelCallWish { model, provider };
+        Ok(self.models.choose(definition, self.models.parent_model(), wish, notices)?)
+    }
+
+    /// Where a run that goes on works: where it worked, or in a worktree that is made again.
+    fn earlier_place(
+        &self,
+        earlier: &EarlierRun,
+        trust: Trust,
+        run_id: &RunId,
+    ) -> Result<(PathBuf, Option<WorktreePlan>), OrderError> {
+        let before = earlier.run.assignment();
+        let root = PathBuf::from(&before.environment.cwd);
+        let Some(facts) = &before.worktree else {
+            return Ok((self.workplace.earlier_folder(&before.definition, trust, root)?, None));
+        };
+        let worktrees = self.workplace.worktrees.as_ref().ok_or(WorktreeError::NoPlace)?;
+        let plan = match earlier.at_turn {
+            Some(_) => worktrees.plan_branch(facts, &root, run_id)?,
+            None => worktrees.plan_again(facts, &root)?,
+        };
+        Ok((plan.folder(), Some(plan)))
     }
 
     /// Where an agent works. What works for a run with a worktree of its own works there.

@@ -36,13 +36,12 @@ pub(super) struct Dialog<'a> {
 
 impl<'a> Dialog<'a> {
     pub(super) fn new(question: &'a Question, columns: usize, colours: Colours) -> Self {
-        let (preview, excerpt) = match &question.preview {
-            Some(preview) => (diff::painted(preview), diff::painted(&excerpt(preview))),
-            None => {
-                let arguments = question.arguments.to_string();
-                let excerpt = excerpt(&arguments);
-                (vec![arguments], vec![excerpt])
-            }
+        let (preview, excerpt) = if let Some(preview) = &question.preview {
+            (diff::painted(preview), diff::painted(&excerpt(preview)))
+        } else {
+            let arguments = question.arguments.to_string();
+            let excerpt = excerpt(&arguments);
+            (vec![arguments], vec![excerpt])
         };
         Self { question, preview, excerpt, columns: columns.max(20), colours }
     }

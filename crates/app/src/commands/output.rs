@@ -63,6 +63,14 @@ pub(crate) fn run(args: &OutputArgs, setup: &Setup) -> Result<Exit, Failure> {
     show(&recorded, setup)
 }
 
+/// Waits for the end of a run, and prints its result.
+pub(super) fn wait_and_show(id: &str, setup: &Setup) -> Result<Exit, Failure> {
+    let store = transcripts::store(setup);
+    let mut follower = store.follow(id).map_err(|error| transcripts::failure(&error))?;
+    follower.wait_for_end(None);
+    show(&read(id, &store)?, setup)
+}
+
 fn is_open(run: &RecordedRun) -> bool {
     matches!(run.state, RunState::Queued | RunState::Running)
 }

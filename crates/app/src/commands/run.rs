@@ -2,13 +2,18 @@
 
 mod interrupts;
 mod order;
+mod routing;
 pub(super) mod task;
 
 use std::{path::PathBuf, sync::Arc};
 
 use attache_kernel::{
+    id::RunId,
     rights::{filter::Schedule, permission::AutoApproval},
-    run::outcome::{RunResult, Status},
+    run::{
+        assignment::BackgroundWork,
+        outcome::{RunResult, Status},
+    },
 };
 use attache_runtime::{
     approvals::{ApproveAll, Approver},
@@ -59,51 +64,71 @@ pub(crate) struct RunArgs {
         required_unless_present = "resume",
         add = super::completions::agents()
     )]
-    agent: Option<String>,
+    pub(super) agent: Option<String>,
     /// The task; `-` reads it from standard input, and after words adds that to them.
-    task: Vec<String>,
-    /// Read the task from a file; `-` is standard input.
-    #[arg(short, long, value_name = "FILE")]
-    file: Option<PathBuf>,
+    pub(super) task: Vec<String>,
     /// A typed input of the agent.
     #[arg(long = "input", value_name = "KEY=VALUE")]
-    inputs: Vec<String>,
-    /// The model to run on.
-    #[arg(long, value_name = "MODEL")]
-    model: Option<String>,
-    /// The provider of that model.
-    #[arg(long, value_name = "PROVIDER", add = super::completions::providers())]
-    provider: Option<String>,
-    /// Go on with an earlier run: its id, the beginning of it, or `last`.
-    #[arg(long, value_name = "ID", add = super::completions::runs())]
-    resume: Option<String>,
-    /// Branch off an earlier run: share its past up to and including this turn, and leave it alone.
-    #[arg(long, value_name = "TURN", requires = "resume", value_parser = clap::value_parser!(u32).range(1..))]
-    at: Option<u32>,
-    /// Run in the background, in a process of its own: print the id at once and end. Nobody is asked.
-    #[arg(short, long)]
-    background: bool,
-    /// Maximum number of turns.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
-    max_turns: Option<u32>,
-    /// Stop the run after this time: 90, 90s, 5m or 1h30m.
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = crate::duration::seconds)]
-    timeout: Option<u32>,
-    /// What to do when a call needs approval; by default it is asked at the terminal, and denied without one.
-    #[arg(long, value_enum, value_name = "HOW")]
-    approve: Option<Approve>,
-    /// How far commands are confined: read-only, workspace-write or danger-full-access.
-    #[arg(long, value_name = "MODE", value_parser = PossibleValuesParser::new(Mode::WORDS))]
-    sandbox: Option<String>,
+    pub(super) inputs: Vec<String>,
     /// Trust the agent's file for this run alone.
     #[arg(long)]
-    trust: bool,
-    /// How to print: text for people, json for one object, stream-json for one event a line.
-    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
-    output_format: Option<RunFormat>,
+    pub(super) trust: bool,
+    #[command(flatten)]
+    pub(super) options: RunOptions,
+    /// Whether the main agent is to do it.
+    #[arg(skip)]
+    pub(super) who: Who,
     /// Whether the agent's place on the command line is before `--resume`; after it, words are the task.
     #[arg(skip)]
-    agent_stands_first: bool,
+    pub(super) agent_stands_first: bool,
+}
+
+/// The options of a run, whoever does it.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RunOptions {
+    /// Read the task from a file; `-` is standard input.
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+    /// The model to run on.
+    #[arg(long, value_name = "MODEL")]
+    pub(super) model: Option<String>,
+    /// The provider of that model.
+    #[arg(long, value_name = "PROVIDER", add = super::completions::providers())]
+    pub(super) provider: Option<String>,
+    /// Go on with an earlier run: its id, the beginning of it, or `last`.
+    #[arg(long, value_name = "ID", add = super::completions::runs())]
+    pub(super) resume: Option<String>,
+    /// Branch off an earlier run: share its past up to and including this turn, and leave it alone.
+    #[arg(long, value_name = "TURN", requires = "resume", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) at: Option<u32>,
+    /// Run in the background, in a process of its own: print the id at once and end. Nobody is asked.
+    #[arg(short, long)]
+    pub(super) background: bool,
+    /// Maximum number of turns.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_turns: Option<u32>,
+    /// Stop the run after this time: 90, 90s, 5m or 1h30m.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = crate::duration::seconds)]
+    pub(super) timeout: Option<u32>,
+    /// What to do when a call needs approval; by default it is asked at the terminal, and denied without one.
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(super) approve: Option<Approve>,
+    /// How far commands are confined: read-only, workspace-write or danger-full-access.
+    #[arg(long, value_name = "MODE", value_parser = sandbox_modes())]
+    pub(super) sandbox: Option<String>,
+    /// How to print: text for people, json for one object, stream-json for one event a line.
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "json")]
+    pub(super) output_format: Option<RunFormat>,
+}
+
+/// Who is to do it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Who {
+    /// The agent of that name.
+    #[default]
+    Named,
+    /// The main agent. What it leaves in the background is waited for, or goes on without it.
+    Main(BackgroundWork),
 }
 
 impl RunArgs {
@@ -118,13 +143,13 @@ impl RunArgs {
 
     /// The options that stand for settings.
     pub(crate) fn flags(&self) -> Vec<Flag> {
-        sandbox_flag(self.sandbox.as_deref()).into_iter().collect()
+        sandbox_flag(self.options.sandbox.as_deref()).into_iter().collect()
     }
 
     /// Who is asked whether a call may begin; none refuses.
     fn approver(&self, printer: &Arc<Printer>) -> Result<Option<Arc<dyn Approver>>, Failure> {
         let somebody = || TerminalApprover::at_terminal(printer).map(|it| it as Arc<dyn Approver>);
-        match self.approve {
+        match self.options.approve {
             // What the sandbox does not hold is asked as usual.
             None | Some(Approve::Sandbox) => Ok(somebody()),
             Some(Approve::Deny) => Ok(None),
@@ -139,12 +164,12 @@ impl RunArgs {
 
     /// Whether it is to go on in a process of its own.
     pub(crate) fn is_background(&self) -> bool {
-        self.background
+        self.options.background
     }
 
     /// Who decides about calls of a run that nobody watches; none refuses.
     fn unattended_approver(&self) -> Result<Option<Arc<dyn Approver>>, Failure> {
-        match self.approve {
+        match self.options.approve {
             None | Some(Approve::Sandbox | Approve::Deny) => Ok(None),
             Some(Approve::All) => Ok(Some(Arc::new(ApproveAll))),
             Some(Approve::Ask) => Err(Failure::usage("nobody can be asked in the background")
@@ -154,11 +179,16 @@ impl RunArgs {
 
     /// What is approved without a question.
     fn auto_approval(&self) -> AutoApproval {
-        match self.approve {
+        match self.options.approve {
             Some(Approve::Sandbox) => AutoApproval::InSandbox,
             None | Some(Approve::Ask | Approve::Deny | Approve::All) => AutoApproval::AsConfigured,
         }
     }
+}
+
+/// The words that `--sandbox` takes.
+pub(super) fn sandbox_modes() -> PossibleValuesParser {
+    PossibleValuesParser::new(Mode::WORDS)
 }
 
 /// `--sandbox`, as the setting it stands for.
@@ -181,7 +211,7 @@ pub(crate) enum Approve {
 
 /// How a run is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum RunFormat {
+pub(crate) enum RunFormat {
     /// For people.
     Text,
     /// One object.
@@ -190,6 +220,8 @@ enum RunFormat {
     StreamJson,
 }
 
+/// The main agent's name.
+const MAIN: &str = "attache";
 /// How long a run that was cut short waits for somebody to read its result.
 const READER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 /// How long the end of the program waits for commands that were told to end.
@@ -203,10 +235,10 @@ pub(crate) fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::unsuccessful("cannot start").because(&error))?;
-    let exit = if args.background {
+    let exit = if args.options.background {
         runtime.block_on(carry_out_unattended(args, setup))
     } else {
-        runtime.block_on(carry_out(args, setup))
+        runtime.block_on(carry_out(args, setup)).map(|(exit, _)| exit)
     };
     // What is still under way was told to stop; commands get a moment to tidy up.
     runtime.shutdown_timeout(TIDYING_PATIENCE);
@@ -215,7 +247,7 @@ pub(crate) fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
 
 /// The same in a process that belongs to no terminal.
 async fn carry_out_unattended(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
-    if args.output_format == Some(RunFormat::StreamJson) {
+    if args.options.output_format == Some(RunFormat::StreamJson) {
         return Err(Failure::usage("a run in the background prints no events")
             .hint("`attache transcript ID --follow --json` shows them"));
     }
@@ -224,7 +256,11 @@ async fn carry_out_unattended(args: &RunArgs, setup: &Setup) -> Result<Exit, Fai
     let order = Order {
         approver: args.unattended_approver()?,
         auto_approval: args.auto_approval(),
-        schedule: Schedule::Background,
+        schedule: match args.who {
+            Who::Named => Schedule::Background,
+            // It needs nobody, and delegates.
+            Who::Main(_) => Schedule::Foreground,
+        },
         ..order::order(args, setup, &runtime, &store).await?
     };
     let prepared = runtime.prepare(order).await.map_err(|error| setup.order_failure(&error))?;
@@ -241,7 +277,8 @@ fn tell_notices(prepared: &Prepared, setup: &Setup) {
     }
 }
 
-async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
+/// How a run ended, and its id.
+pub(super) async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<(Exit, RunId), Failure> {
     let store = transcripts::store(setup);
     let runtime = setup.runtime(store.clone())?;
     let printer = Arc::new(Printer::start()?);
@@ -250,7 +287,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let order = Order { approver, auto_approval: args.auto_approval(), ..order };
     let prepared = runtime.prepare(order).await.map_err(|error| setup.order_failure(&error))?;
     tell_notices(&prepared, setup);
-    let format = match (args.output_format, setup.format) {
+    let format = match (args.options.output_format, setup.format) {
         (Some(format), _) => format,
         (None, OutputFormat::Json) => RunFormat::Json,
         (None, OutputFormat::Text) => RunFormat::Text,
@@ -290,7 +327,7 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
                 let failure = Failure::unsuccessful(error.to_string());
                 printer.aside(&failure.told(setup.format));
                 printer.finish().await?;
-                return Ok(failure.exit);
+                return Ok::<_, Failure>(failure.exit);
             }
         };
         let exit = report(&result, format, shown, handle.is_cancelled(), setup, &printer).await?;
@@ -307,13 +344,14 @@ async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         cut_short.cancelled().await;
         tokio::time::sleep(READER_PATIENCE).await;
     };
-    tokio::select! {
-        exit = everything => exit,
-        () = quit_on_second(interrupts, &handle, &over, &printer) => Ok(Exit::Interrupted),
+    let exit = tokio::select! {
+        exit = everything => exit?,
+        () = quit_on_second(interrupts, &handle, &over, &printer) => Exit::Interrupted,
         () = without_reader => {
-            Ok(if handle.is_cancelled() { Exit::Interrupted } else { Exit::Unsuccessful })
+            if handle.is_cancelled() { Exit::Interrupted } else { Exit::Unsuccessful }
         }
-    }
+    };
+    Ok((exit, handle.id().clone()))
 }
 
 async fn report(
@@ -351,7 +389,8 @@ async fn report(
         ));
     }
     if result.status != Status::Goal && !setup.quiet {
-        printer.aside(&format!("resume with: attache run --resume {}", result.agent_id));
+        let command = if result.agent_type.as_str() == MAIN { "exec" } else { "run" };
+        printer.aside(&format!("resume with: attache {command} --resume {}", result.agent_id));
     }
     Ok(match result.status {
         Status::Goal => Exit::Success,

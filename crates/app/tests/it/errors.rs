@@ -92,21 +92,7 @@ fn standard_input_that_is_no_text_is_refused_with_its_size() {
 fn a_setting_without_effect_is_refused_and_a_key_is_told() {
     let project = project();
     project.agent("mover", "description: d\nskills: tidy\nmemory: project");
-    let refused = "[subagents]\nmax_concurrent = 2\nauto_route = true\n";
-    let file = project.file("~/.attache/config.toml", refused);
-    for command in [&["list"][..], &["run", "Explore", "x", "-q"], &["usage"]] {
-        let ran = project.run(command);
-        assert_eq!(ran.code, Some(2), "{ran:?}");
-        let told = "`subagents.auto_route` has no effect yet: ";
-        assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
-        assert!(ran.stderr.contains(&format!("{}:3", file.display())), "{}", ran.stderr);
-    }
-    // It can be found and removed.
-    for command in [&["config"][..], &["doctor"], &["config", "unset", "subagents.auto_route"]] {
-        assert_ne!(project.run(command).code, Some(2), "{command:?}");
-    }
-    // What Codex's file says was written for Codex, and MCP servers for every host.
-    project.file("~/.codex/config.toml", "[subagents]\nauto_route = true\n");
+    // MCP servers are written for every host.
     project.file(
         "~/.attache/config.toml",
         "approval_policy = \"never\"\n[mcp_servers.x]\ncommand = \"x\"\n",

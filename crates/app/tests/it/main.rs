@@ -16,6 +16,7 @@ mod corpus;
 mod docs;
 mod doctor;
 mod errors;
+mod exec;
 mod hostile_text;
 mod list;
 mod log;

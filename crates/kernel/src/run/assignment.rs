@@ -53,6 +53,9 @@ pub struct Assignment {
     pub rights: ToolSet,
     /// How the agent hands in its answer.
     pub finish: Finish,
+    /// Whether the run ends before its background agents.
+    #[serde(default, skip_serializing_if = "BackgroundWork::is_awaited")]
+    pub background_work: BackgroundWork,
     /// What the project asks of a main agent, beside its instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub briefing: Option<String>,
@@ -148,6 +151,24 @@ pub enum Finish {
     TextAnswer,
 }
 
+/// What a main agent that has answered does about its background agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BackgroundWork {
+    /// It waits for them, and answers again with what they found.
+    #[default]
+    Awaited,
+    /// It ends, and they go on.
+    LeftRunning,
+}
+
+impl BackgroundWork {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands out a reference")]
+    fn is_awaited(&self) -> bool {
+        *self == Self::Awaited
+    }
+}
+
 /// What templates can refer to beside the task and the inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TemplateFacts {
@@ -237,6 +258,7 @@ impl Assignment {
             rights: ToolSet::default(),
             definition,
             finish: Finish::CompleteTask,
+            background_work: BackgroundWork::Awaited,
             briefing: None,
             task: task.into(),
             description: None,

@@ -4,18 +4,14 @@
 
 use attache_kernel::{
     id::{AgentName, RunId},
-    run::{
-        Run,
-        outcome::{RunResult, Surroundings},
-        transcript::fold,
-    },
+    run::transcript::fold,
 };
 
 use super::report;
 use crate::{
     host::{EarlierRun, OrderError},
     store::{RunState, Store, Transcript},
-    tasks::{Child, Delegate, InboxError, RunHandle},
+    tasks::{Child, Delegate, InboxError, RecordedRun, RunHandle},
     tool::ToolOutput,
 };
 
@@ -38,7 +34,9 @@ pub(super) async fn find(id: &str, delegate: &Delegate) -> Result<Found, ToolOut
             OrderError::StillRuns(transcript.header.run.agent_id).to_string(),
         ));
     }
-    let run = folded(transcript)?;
+    let run = fold(transcript.into_lines()).map_err(|error| {
+        ToolOutput::error(format!("the transcript of that agent cannot be read: {error}"))
+    })?;
     Ok(Found::Ended(EarlierRun::new(run)))
 }
 
@@ -60,34 +58,24 @@ pub(super) async fn transcript(id: &str, delegate: &Delegate) -> Result<Transcri
     Ok(transcript)
 }
 
-fn folded(transcript: Transcript) -> Result<Run, ToolOutput> {
-    fold(transcript.into_lines()).map_err(|error| {
-        ToolOutput::error(format!("the transcript of that agent cannot be read: {error}"))
-    })
-}
-
-/// The result of a run that was written down; `None` if it did not end.
-pub(super) fn result(transcript: Transcript) -> Result<Option<RunResult>, ToolOutput> {
-    let place = transcript.path.display().to_string();
-    let run = folded(transcript)?;
-    let surroundings =
-        Surroundings { transcript: Some(place), descendants: Default::default(), changes: None };
-    Ok(run.outcome().map(|ended| ended.into_result(&run.assignment().result_of(), surroundings)))
-}
-
-/// Leaves a message for an agent that works.
-pub(super) fn message(handle: &RunHandle, text: &str) -> Result<ToolOutput, ToolOutput> {
+/// Leaves a message for an agent that works; `None` if it has just ended, and can be continued.
+pub(super) async fn message(
+    handle: &RunHandle,
+    text: &str,
+) -> Result<Option<ToolOutput>, ToolOutput> {
     match handle.inbox().message(text) {
         Ok(()) => {
             let sent = serde_json::json!({
                 "status": "message_sent", "agent_id": handle.id(),
                 "message": "it reads the prompt with its next turn",
             });
-            Ok(ToolOutput::text(sent.to_string()))
+            Ok(Some(ToolOutput::text(sent.to_string())))
         }
-        Err(error @ (InboxError::Ended | InboxError::Full)) => {
-            Err(ToolOutput::error(format!("{error}; try again")))
+        Err(InboxError::Ended) => {
+            handle.result().await.map_err(|error| ToolOutput::error(error.to_string()))?;
+            Ok(None)
         }
+        Err(error @ InboxError::Full) => Err(ToolOutput::error(format!("{error}; try again"))),
     }
 }
 
@@ -115,15 +103,10 @@ pub(crate) async fn what_became_of(
 ) -> Option<(String, Vec<RunId>)> {
     let mut told = Vec::with_capacity(agents.len());
     for id in &agents {
-        let read = store.read(id.as_str()).await.ok();
-        let name = read.as_ref().map(|read| read.header.run.definition.agent_type.clone());
-        let ended = read.and_then(|read| result(read).ok()).flatten();
-        told.push(match ended {
-            Some(result) => report::one(&result),
-            None => {
-                let name = name.unwrap_or_else(|| AgentName::new("agent"));
-                report::interrupted(id, &name)
-            }
+        told.push(match RecordedRun::read(id.as_str(), store).await {
+            Ok(run) if run.has_ended => report::one(&run.result),
+            Ok(run) => report::interrupted(id, &run.result.agent_type),
+            Err(_) => report::interrupted(id, &AgentName::new("agent")),
         });
     }
     (!told.is_empty()).then(|| (report::told(told.into_iter()), agents))

@@ -26,12 +26,23 @@ pub(super) fn runnable(records: &[Record]) -> Vec<&Record> {
     runnable
 }
 
+/// The names alone, as many as fit on a line or two.
+pub(super) fn names(records: &[Record]) -> String {
+    const MOST: usize = 20;
+    let runnable = runnable(records);
+    let names: Vec<&str> = runnable.iter().take(MOST).map(|record| record.name.as_str()).collect();
+    match runnable.len().saturating_sub(MOST) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more (subagent_list)", names.join(", ")),
+    }
+}
+
 /// The list for a tool's description. Built-in agents are always in it.
 pub(super) fn list(records: &[Record]) -> String {
     let runnable = runnable(records);
     let (builtin, others): (Vec<_>, Vec<_>) =
         runnable.iter().partition(|record| record.scope == Scope::Builtin);
-    let builtin: Vec<String> = builtin.into_iter().map(|record| line(record)).collect();
+    let builtin: Vec<String> = builtin.into_iter().map(line).collect();
     let mut left = LONGEST_LIST.saturating_sub(builtin.iter().map(String::len).sum());
     let mut lines = Vec::new();
     for record in &others {

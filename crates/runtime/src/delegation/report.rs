@@ -84,7 +84,7 @@ fn shortened(told: &mut Value) {
     let end = (0..=LONGEST_ANNOUNCED).rev().find(|end| result.is_char_boundary(*end));
     let left = result.len() - end.unwrap_or_default();
     result.truncate(end.unwrap_or_default());
-    result.push_str(&format!("\n[{left} more bytes; TaskOutput returns the whole]"));
+    *result = format!("{result}\n[{left} more bytes; TaskOutput returns the whole]");
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The arguments of the delegation tools, read with patience: models write `"true"` and `"300"`.
 
-use serde::{Deserialize, Deserializer, de::DeserializeOwned, de::Error as _};
+use serde::{
+    Deserialize as _, Deserializer,
+    de::{DeserializeOwned, Error as _},
+};
 use serde_json::Value;
 
 use crate::tool::ToolOutput;
@@ -50,6 +53,7 @@ pub(super) fn words<'de, D: Deserializer<'de>>(
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
     use serde_json::json;
 
     use super::*;

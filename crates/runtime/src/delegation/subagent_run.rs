@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{
     delegate, report,
     request::{read, words},
-    task::{AS_LONG_AS_IT_TAKES, reason},
+    task::{AS_LONG_AS_IT_TAKES, lookup_reason, reason},
     waiting::{Attended, Waited},
 };
 use crate::{
@@ -73,7 +73,8 @@ impl SubagentRun {
 
     async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
         let failed = |why: String| ToolOutput::error(format!("Sub-agent execution failed: {why}"));
-        let agent = delegate.agent(&request.name).map_err(|error| failed(reason(&error.into())))?;
+        let agent = delegate.agent(&request.name);
+        let agent = agent.map_err(|error| failed(lookup_reason(&error, delegate)))?;
         let order = Order { model: request.model, ..Order::new(agent, request.task.clone()) };
         let started = delegate.start(order).await.map_err(|error| failed(reason(&error)))?;
         let waited = Attended::new(started.0).wait().await;

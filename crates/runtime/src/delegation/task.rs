@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use attache_kernel::{
+    agent::registry::LookupError,
     rights::{
         filter::{Schedule, ToolSet},
         tool_name::BuiltinTool,
@@ -13,12 +14,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    delegate, earlier, offered, report,
+    delegate,
+    earlier::{self, Found},
+    offered, report,
     request::{flag, read, words},
     waiting::{Attended, Waited},
 };
 use crate::{
-    host::{Host, Inputs, Order, Subject},
+    host::{EarlierRun, Host, Inputs, Order, OrderError, Subject},
     tasks::{Delegate, DelegateError},
     tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec},
 };
@@ -77,22 +80,21 @@ impl Task {
     async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
         let description = request.description.trim().to_owned();
         let mut is_background = request.run_in_background == Some(true);
-        let subject = match &request.resume {
-            Some(id) => match earlier::find(id, delegate).await? {
-                earlier::Found::UnderWay(handle) => {
-                    return earlier::message(&handle, &request.prompt);
+        let subject = if let Some(id) = &request.resume {
+            match earlier::find(id, delegate).await? {
+                Found::UnderWay(handle) => {
+                    if let Some(sent) = earlier::message(&handle, &request.prompt).await? {
+                        return Ok(sent);
+                    }
+                    ended(id, &request, delegate).await?
                 }
-                earlier::Found::Ended(run) => {
-                    earlier::check_name(&run, request.subagent_type.as_deref())?;
-                    Subject::Earlier(run)
-                }
-            },
-            None => {
-                let name = request.subagent_type.as_deref().unwrap_or_default();
-                let agent = delegate.agent(name).map_err(|error| refused(&error.into()))?;
-                is_background |= agent.definition().background;
-                agent.into()
+                Found::Ended(run) => named(run, &request)?,
             }
+        } else {
+            let name = request.subagent_type.as_deref().unwrap_or_default();
+            let agent = delegate.agent(name).map_err(|error| unknown(&error, delegate))?;
+            is_background |= agent.definition().background;
+            agent.into()
         };
         let schedule = if is_background { Schedule::Background } else { Schedule::Foreground };
         let order = Order {
@@ -108,6 +110,20 @@ impl Task {
             Schedule::Foreground => attend(delegate, Attended::new(handle), &description).await,
         }
     }
+}
+
+/// An agent that has just ended, to be continued.
+async fn ended(id: &str, request: &Request, delegate: &Delegate) -> Result<Subject, ToolOutput> {
+    match earlier::find(id, delegate).await? {
+        Found::Ended(run) => named(run, request),
+        Found::UnderWay(_) => Err(ToolOutput::error("the agent is about to end; try again")),
+    }
+}
+
+/// The run to continue, if it is one of the agent that the call names.
+fn named(run: EarlierRun, request: &Request) -> Result<Subject, ToolOutput> {
+    earlier::check_name(&run, request.subagent_type.as_deref())?;
+    Ok(Subject::Earlier(run))
 }
 
 /// Waits for an agent, and answers with its result.
@@ -147,6 +163,32 @@ pub(super) fn reason(error: &DelegateError) -> String {
     match hint {
         Some(hint) => format!("{text} ({hint})"),
         None => text,
+    }
+}
+
+/// The same for an agent that was looked up: with the nearest names and those there are.
+fn unknown(error: &OrderError, delegate: &Delegate) -> ToolOutput {
+    ToolOutput::error(lookup_reason(error, delegate))
+}
+
+/// Why there is no such agent, and which there are.
+pub(super) fn lookup_reason(error: &OrderError, delegate: &Delegate) -> String {
+    match error {
+        OrderError::Agent(LookupError::Unknown { name, nearest, .. }) => {
+            let agents = delegate.host().agents();
+            let meant =
+                nearest.first().map_or(String::new(), |name| format!(" Did you mean `{name}`?"));
+            let names = offered::names(&agents.records);
+            format!("Unknown subagent type '{name}'.{meant} Available: {names}")
+        }
+        OrderError::Agent(LookupError::Invalid { diagnostics, .. }) => {
+            let first = diagnostics.first().map(|diagnostic| diagnostic.message.as_str());
+            format!("{error}: {}", first.unwrap_or("see `attache validate`"))
+        }
+        _ => match error.hint() {
+            Some(hint) => format!("{error} ({hint})"),
+            None => error.to_string(),
+        },
     }
 }
 

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     store::RunState,
-    tasks::{Child, Delegate},
+    tasks::{Child, Delegate, RecordedRun},
     tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec},
 };
 
@@ -84,14 +84,17 @@ impl TaskOutput {
 /// The result of an agent that ended in an earlier process.
 async fn written(id: &str, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
     let transcript = earlier::transcript(id, delegate).await?;
-    let run = &transcript.header.run;
-    let (agent_id, agent_type) = (run.agent_id.clone(), run.definition.agent_type.clone());
-    if transcript.state == RunState::Running {
+    let agent_id = transcript.header.run.agent_id;
+    if matches!(transcript.state, RunState::Queued | RunState::Running) {
         return Ok(report::still_runs(&agent_id));
     }
-    let answer = match earlier::result(transcript)? {
-        Some(result) => report::ended(&result),
-        None => ToolOutput::error(report::interrupted(&agent_id, &agent_type)),
+    let unreadable = || ToolOutput::error("the transcript of that agent cannot be read");
+    let store = delegate.store().ok_or_else(unreadable)?;
+    let run = RecordedRun::read(agent_id.as_str(), &*store).await.map_err(|_| unreadable())?;
+    let answer = if run.has_ended {
+        report::ended(&run.result)
+    } else {
+        ToolOutput::error(report::interrupted(&agent_id, &run.result.agent_type))
     };
     Ok(delivering(agent_id, answer))
 }

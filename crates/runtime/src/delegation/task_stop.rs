@@ -52,7 +52,7 @@ impl TaskStop {
             }
             None => {
                 let transcript = earlier::transcript(id, delegate).await?;
-                let agent_id = transcript.header.run.agent_id.clone();
+                let agent_id = transcript.header.run.agent_id;
                 let text =
                     json!({"agent_id": agent_id, "message": "it does not run here any more"});
                 return Err(ToolOutput::error(text.to_string()));

@@ -211,13 +211,12 @@ impl TreeEvents {
 
     /// Reads some of what was left to the journals. A journal that cannot be read is passed over.
     async fn catch_up(&mut self) {
-        let (mut gap, mut past) = match self.catching_up.take() {
-            Some(under_way) => under_way,
-            None => {
-                let Some(gap) = self.gaps.pop() else { return };
-                let Some(past) = gap.log.journal.as_ref().and_then(Past::new) else { return };
-                (gap, past)
-            }
+        let (mut gap, mut past) = if let Some(under_way) = self.catching_up.take() {
+            under_way
+        } else {
+            let Some(gap) = self.gaps.pop() else { return };
+            let Some(past) = gap.log.journal.as_ref().and_then(Past::new) else { return };
+            (gap, past)
         };
         let Some(events) = past.read(gap.first, gap.last).await else { return };
         let Some(last) = events.last() else { return };

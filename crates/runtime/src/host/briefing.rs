@@ -31,7 +31,7 @@ pub(super) fn read(folder: &Path) -> Option<String> {
                 return Some(briefing);
             }
             let (shown, cut) = beginning(text, left);
-            briefing.push_str(&format!("\n\n# {}\n\n{shown}", path.display()));
+            briefing = format!("{briefing}\n\n# {}\n\n{shown}", path.display());
             if cut {
                 briefing.push_str("\n[cut here: the instructions of this project are too long]");
                 return Some(briefing);

@@ -10,7 +10,12 @@ use attache_kernel::{
         registry::Record,
     },
     rights::{filter::Schedule, permission::AutoApproval},
-    run::{Run, assignment::SessionSource, fork::Fork, limits::ExplicitLimits},
+    run::{
+        Run,
+        assignment::{BackgroundWork, SessionSource},
+        fork::Fork,
+        limits::ExplicitLimits,
+    },
 };
 use serde_json::{Map, Value};
 
@@ -42,6 +47,8 @@ pub struct Order {
     pub limits: ExplicitLimits,
     /// The run that asks for it.
     pub parent: Option<RunHandle>,
+    /// What the main agent does about its background agents when it has answered.
+    pub background_work: BackgroundWork,
     /// What the run that asks has said and seen; for agents that are to know it.
     pub fork: Option<Arc<Fork>>,
     /// Whether the agent's file counts as trusted.
@@ -120,6 +127,7 @@ impl Order {
             limits: ExplicitLimits::default(),
             parent: None,
             fork: None,
+            background_work: BackgroundWork::Awaited,
             trust: TrustFor::Recorded,
             working_directory: None,
             source: None,

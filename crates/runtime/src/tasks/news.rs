@@ -42,6 +42,15 @@ pub(crate) enum NewsItem {
 }
 
 impl News {
+    /// With what became of the background agents of the run that this one continues.
+    pub(crate) fn beginning_with(left_behind: Option<(String, Vec<RunId>)>) -> Self {
+        let news = Self::default();
+        if let Some((text, delivers)) = left_behind {
+            news.tell(NewsItem::Earlier { text, delivers });
+        }
+        news
+    }
+
     fn items(&self) -> MutexGuard<'_, VecDeque<NewsItem>> {
         self.shared.items.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -166,6 +166,11 @@ pub struct TreeBudgetStart {
 }
 
 impl TreeBudgetStart {
+    /// The budget that the runs of the tree share.
+    fn begun(&self) -> Arc<TreeBudget> {
+        Arc::new(TreeBudget::new(self.limits, self.tokens, self.cost_usd))
+    }
+
     /// What is left of it.
     pub(crate) fn left(&self) -> TreeLimits {
         TreeBudget::new(self.limits, self.tokens, self.cost_usd).left()
@@ -447,6 +452,25 @@ impl Shared {
         }
     }
 
+    /// What the calls of a run may touch.
+    fn context(
+        &self,
+        workspace: Workspace,
+        artifacts: Artifacts,
+        readable: ToolSet,
+        worktree: Option<&Worktree>,
+    ) -> ToolContext {
+        let (artifacts, readable) = (Arc::new(artifacts), Arc::new(readable));
+        let root = workspace.root().to_owned();
+        let shown = worktree.map(|worktree| PathBuf::from(&worktree.facts().directory));
+        let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
+        let processes = processes.showing(shown).withholding(Arc::clone(&readable));
+        let hidden = self.commands.sandbox.iter().flat_map(|it| &it.policy.deny_read);
+        let files = FileGuard::new(readable).hiding(hidden, workspace.root());
+        let processes = Arc::new(processes);
+        ToolContext { processes, ..ToolContext::new(workspace, artifacts, files) }
+    }
+
     /// Writes the header and sets the run going. A claim on an earlier run is held until the end.
     async fn begin(
         self: &Arc<Self>,
@@ -459,9 +483,10 @@ impl Shared {
         let Reach { claim, host, earlier_artifacts, tree, left_behind } = reach;
         let header = Header::new(format!("{:.3}", clock::now()), run.assignment().clone());
         let artifacts = self.store.artifacts_dir(&header.run)?;
-        let mut workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
-        workspace = earlier_artifacts.into_iter().fold(workspace, Workspace::allowing);
-        workspace = start.further_roots.into_iter().fold(workspace, Workspace::allowing_writes);
+        let workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
+        let workspace = earlier_artifacts.into_iter().fold(workspace, Workspace::allowing);
+        let further = start.further_roots.into_iter();
+        let workspace = further.fold(workspace, Workspace::allowing_writes);
         let denied = start.permissions.policy.rules.deny.iter().map(|rule| &rule.rule);
         let readable = start.rights.without_files_of(denied);
         let journal = self.store.create(&header).await?;
@@ -470,21 +495,15 @@ impl Shared {
         let parent = start.parent.as_ref().map(RunHandle::live);
         let cancel =
             parent.map_or_else(CancellationToken::new, |parent| parent.cancel.child_token());
-        let own_budget = || {
-            let TreeBudgetStart { limits, tokens, cost_usd } = start.budget;
-            Arc::new(TreeBudget::new(limits, tokens, cost_usd))
-        };
-        let budget = parent.map_or_else(own_budget, |parent| Arc::clone(&parent.budget));
+        let budget = parent.map(|parent| Arc::clone(&parent.budget));
+        let budget = budget.unwrap_or_else(|| start.budget.begun());
         let mailbox = self.store.mailbox(run.assignment())?;
         let (inbox, letters) = letterbox(Some(Arc::clone(&mailbox)));
         if let (Past::Earlier(earlier), Some(_)) = (&start.past, &claim) {
             let unread = self.store.inherit_mail(earlier.assignment(), run.assignment()).await?;
             unread.into_iter().filter_map(into_letter).for_each(|letter| inbox.put(letter));
         }
-        let news = News::default();
-        if let Some((text, delivers)) = left_behind {
-            news.tell(NewsItem::Earlier { text, delivers });
-        }
+        let news = News::beginning_with(left_behind);
         let live = Arc::new(LiveRun {
             run: Arc::new(run.assignment().clone()),
             events: EventLog::in_tree(Arc::clone(&self.store), header, tree.clone()),
@@ -504,15 +523,9 @@ impl Shared {
         let handle = RunHandle::new(Arc::clone(&live), receiver);
         let runs = Runs { shared: Arc::clone(self) }.downgrade();
         let delegate = host.map(|host| Delegate { host, runs, parent: handle.clone(), fork: None });
-        let artifacts = Arc::new(Artifacts::new(artifacts).masking(secrets.clone()));
-        let root = workspace.root().to_owned();
         let worktree = worktree.take();
-        let shown = worktree.as_ref().map(|worktree| PathBuf::from(&worktree.facts().directory));
-        let readable = Arc::new(readable);
-        let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
-        let processes = processes.showing(shown).withholding(Arc::clone(&readable));
-        let hidden = self.commands.sandbox.iter().flat_map(|it| &it.policy.deny_read);
-        let files = FileGuard::new(readable).hiding(hidden, workspace.root());
+        let artifacts = Artifacts::new(artifacts).masking(secrets.clone());
+        let context = self.context(workspace, artifacts, readable, worktree.as_ref());
         let execution = Execution {
             run,
             opening,
@@ -520,12 +533,7 @@ impl Shared {
             model: start.model,
             tools: Arc::clone(&self.tools),
             approvals: start.approvals,
-            context: ToolContext {
-                cancel,
-                delegate,
-                processes: Arc::new(processes),
-                ..ToolContext::new(workspace, artifacts, files)
-            },
+            context: ToolContext { cancel, delegate, ..context },
             journal,
             events: live.events.clone(),
             links: Links {
@@ -539,33 +547,13 @@ impl Shared {
                 ..self.patience
             },
         };
+        let going =
+            Going { live: Arc::clone(&live), transcript, worktree, claim, secrets, mailbox };
         let owner = Arc::downgrade(self);
-        let driven = Arc::clone(&live);
-        let is_root = live.parent.is_none();
         // The task cannot end before it is known to its owner.
         let mut runs = self.runs();
         let task = tokio::spawn(async move {
-            let _closed = driven.events.closed_on_drop();
-            let _tree_closed = is_root.then(|| driven.tree.closed_on_drop());
-            let _claim = claim;
-            let span = span(&driven.run);
-            let carried_out =
-                carry_out(execution, &driven, transcript, worktree).instrument(span.clone());
-            let result = tokio::select! {
-                biased;
-                result = carried_out => masked(&secrets, result),
-                never = collect_mail(&*mailbox, &driven) => match never {},
-            };
-            tell(&span, &result);
-            drop(span);
-            let parent = driven.parent.as_ref().and_then(Weak::upgrade);
-            let result = Arc::new(result);
-            if let Some(parent) = parent {
-                // The parent knows of the end before anybody has the result.
-                parent.add_child(&result);
-                parent.children.ended(&result);
-                parent.news.tell(NewsItem::Ended(Arc::clone(&result)));
-            }
+            let result = Arc::new(going.see_through(execution).await);
             let id = result.agent_id.clone();
             sender.send_replace(Some(result));
             if let Some(owner) = owner.upgrade() {
@@ -579,6 +567,43 @@ impl Shared {
             parent.children.add(handle.clone());
         }
         Ok(handle)
+    }
+}
+
+/// A run that goes on, with what it holds until it ends.
+struct Going {
+    live: Arc<LiveRun>,
+    transcript: String,
+    worktree: Option<Worktree>,
+    claim: Option<ResumeClaim>,
+    secrets: Secrets,
+    mailbox: Arc<dyn Mailbox>,
+}
+
+impl Going {
+    /// Drives a run to its end, and tells its parent.
+    async fn see_through(self, execution: Execution) -> RunResult {
+        let Self { live, transcript, worktree, claim, secrets, mailbox } = self;
+        let _closed = live.events.closed_on_drop();
+        let _tree_closed = live.parent.is_none().then(|| live.tree.closed_on_drop());
+        let span = span(&live.run);
+        let carried_out =
+            carry_out(execution, &live, transcript, worktree).instrument(span.clone());
+        let result = tokio::select! {
+            biased;
+            result = carried_out => masked(&secrets, result),
+            never = collect_mail(&*mailbox, &live) => match never {},
+        };
+        tell(&span, &result);
+        drop((span, claim));
+        if let Some(parent) = live.parent.as_ref().and_then(Weak::upgrade) {
+            // The parent knows of the end before anybody has the result.
+            let result = Arc::new(result.clone());
+            parent.add_child(&result);
+            parent.children.ended(&result);
+            parent.news.tell(NewsItem::Ended(result));
+        }
+        result
     }
 }
 

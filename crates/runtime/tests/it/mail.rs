@@ -77,7 +77,7 @@ async fn letters_are_handed_out_once_in_order_and_stay_until_they_are_removed() 
     let first = mailbox.next().await;
     assert_eq!(texts(&first), ["before"]);
     // Told of while it waits.
-    let (next, _) = tokio::join!(mailbox.next(), async {
+    let (next, ()) = tokio::join!(mailbox.next(), async {
         tokio::task::yield_now().await;
         other_process.post("agent-1", &message("with sk-very-secret")).unwrap();
     });

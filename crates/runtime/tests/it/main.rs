@@ -11,6 +11,7 @@ mod executor;
 mod handles;
 #[cfg(test)]
 mod mail;
+mod main_agent;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]

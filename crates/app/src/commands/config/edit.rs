@@ -99,7 +99,6 @@ fn set(
 ) -> Result<(Value, String), Failure> {
     let mut file = open(place)?;
     file.set(key, value).map_err(|error| settings_failure(&error))?;
-    no_effect::refuse_setting(key)?;
     file.save().map_err(|error| settings_failure(&error))?;
     if let Some(why) = no_effect::of_setting(key).filter(|_| !globals.quiet) {
         let notice = paint(Tone::Warning, "notice:");

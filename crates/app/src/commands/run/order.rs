@@ -1,6 +1,6 @@
 //! The order a command line means.
 
-use attache_kernel::run::limits::ExplicitLimits;
+use attache_kernel::run::{assignment::BackgroundWork, limits::ExplicitLimits};
 use attache_runtime::{
     clock,
     host::{InputText, Inputs, Order, OrderError, Subject, TrustFor},
@@ -8,7 +8,7 @@ use attache_runtime::{
     store::FileStore,
 };
 
-use super::{RunArgs, task};
+use super::{RunArgs, Who, routing, task};
 use crate::{
     failure::Failure,
     no_effect,
@@ -27,9 +27,15 @@ pub(super) async fn order(
     runtime: &Runtime,
     store: &FileStore,
 ) -> Result<Order, Failure> {
-    let (subject, task) = match &args.resume {
+    let (subject, task) = match &args.options.resume {
         Some(id) => resumed(args, setup, runtime, &transcripts::resolve(id, store)?).await?,
-        None => fresh(args, setup, runtime)?,
+        None => match args.who {
+            Who::Named => fresh(args, setup, runtime)?,
+            Who::Main(_) => {
+                let task = read_task(&args.task, args, false, setup)?;
+                (routing::routed(&task, setup, runtime)?, task)
+            }
+        },
     };
     let working_directory = match &subject {
         Subject::Earlier(_) => setup.moved.as_ref().map(|_| setup.working_directory.clone()),
@@ -37,12 +43,16 @@ pub(super) async fn order(
     };
     Ok(Order {
         inputs: inputs(&args.inputs)?,
-        model: args.model.clone(),
-        provider: args.provider.clone(),
+        model: args.options.model.clone(),
+        provider: args.options.provider.clone(),
         limits: ExplicitLimits {
-            max_turns: args.max_turns,
-            max_time_seconds: args.timeout,
+            max_turns: args.options.max_turns,
+            max_time_seconds: args.options.timeout,
             ..ExplicitLimits::default()
+        },
+        background_work: match args.who {
+            Who::Named => BackgroundWork::Awaited,
+            Who::Main(work) => work,
         },
         trust: if args.trust { TrustFor::ThisRun } else { TrustFor::Recorded },
         working_directory,
@@ -70,7 +80,7 @@ async fn resumed(
     runtime: &Runtime,
     id: &str,
 ) -> Result<(Subject, String), Failure> {
-    let earlier = match args.at {
+    let earlier = match args.options.at {
         Some(turn) => runtime.earlier_at(id, turn).await,
         None => runtime.earlier(id).await,
     };
@@ -111,7 +121,7 @@ fn read_task(
     may_be_empty: bool,
     setup: &Setup,
 ) -> Result<String, Failure> {
-    let file = args.file.as_deref();
+    let file = args.options.file.as_deref();
     let task = task::read(words, file, may_be_empty)?;
     if !setup.quiet && task::passes_over_input(words, file) {
         print::aside("standard input is not read: put a `-` after the task to add it");

@@ -14,7 +14,7 @@ use super::{
     state::{Grace, LastReply, Phase, Stop, Wholeness},
 };
 use crate::run::{
-    assignment::Finish,
+    assignment::{BackgroundWork, Finish},
     event::{Disposition, Event, Progress},
     message::{Message, ToolResult},
     outcome::{Ending, RecoveredFrom, Status},
@@ -74,6 +74,7 @@ impl Run {
     /// change its answer.
     fn is_to_wait_for_background(&self, now_ms: u64) -> bool {
         self.assignment.finish == Finish::TextAnswer
+            && self.assignment.background_work == BackgroundWork::Awaited
             && !self.state.background.is_empty()
             && self.state.stop.is_none()
             && self.state.grace.is_none()

@@ -562,6 +562,7 @@ impl State {
             // What it answered was not its last word.
             self.phase = Phase::Between;
             self.last_reply = LastReply::None;
+            self.silent_turns = 0;
         }
     }
 

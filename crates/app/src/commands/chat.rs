@@ -1,0 +1,144 @@
+//! `attache chat --plain`: a conversation with the main agent, line by line.
+//!
+//! Every line continues the run before it, so the conversation is in the transcripts and can go on at any
+//! time, in another process.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use attache_kernel::run::assignment::BackgroundWork;
+use clap::Args;
+use tokio::sync::mpsc;
+
+use super::run::{self, Approve, RunArgs, RunOptions, Who};
+use crate::{
+    failure::{Exit, Failure},
+    open_files,
+    print::{
+        self,
+        palette::{Tone, paint},
+    },
+    settings::Flag,
+    setup::Setup,
+};
+
+/// Talk to the main agent: one line is one message, and the agent knows what was said before.
+///
+/// Its answers go to stdout, what it and its agents do to stderr. `/quit` or the end of the input ends
+/// the conversation; Ctrl-C stops the answer under way.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache chat --plain
+  attache chat --plain --resume                go on with the last conversation
+  printf 'what is this?\\nand who calls it?\\n' | attache chat --plain")]
+pub(crate) struct ChatArgs {
+    /// Read lines and print answers, without a full-screen display.
+    #[arg(long)]
+    plain: bool,
+    /// Go on with an earlier conversation: the id of a run, the beginning of one, or the last.
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "last")]
+    resume: Option<String>,
+    /// The model to talk to.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// The provider of that model.
+    #[arg(long, value_name = "PROVIDER", add = super::completions::providers())]
+    provider: Option<String>,
+    /// What to do when a call needs approval; by default it is asked at the terminal, and denied without one.
+    #[arg(long, value_enum, value_name = "HOW")]
+    approve: Option<Approve>,
+    /// How far commands are confined: read-only, workspace-write or danger-full-access.
+    #[arg(long, value_name = "MODE", value_parser = run::sandbox_modes())]
+    sandbox: Option<String>,
+}
+
+impl ChatArgs {
+    /// The options that stand for settings.
+    pub(crate) fn flags(&self) -> Vec<Flag> {
+        run::sandbox_flag(self.sandbox.as_deref()).into_iter().collect()
+    }
+
+    /// One message, after the run of that id.
+    fn message(&self, line: &str, after: Option<&str>) -> RunArgs {
+        RunArgs {
+            agent: None,
+            task: vec![line.to_owned()],
+            inputs: Vec::new(),
+            trust: false,
+            options: RunOptions {
+                // What was chosen for the first message stays.
+                model: self
+                    .model
+                    .clone()
+                    .filter(|_| after.is_none() || after == self.resume.as_deref()),
+                provider: self.provider.clone().filter(|_| after.is_none()),
+                resume: after.map(str::to_owned),
+                approve: self.approve,
+                sandbox: self.sandbox.clone(),
+                ..RunOptions::default()
+            },
+            who: Who::Main(BackgroundWork::Awaited),
+            agent_stands_first: false,
+        }
+    }
+}
+
+pub(crate) fn run(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
+    if !args.plain {
+        return Err(Failure::usage("the full-screen chat is not built yet")
+            .hint("`attache chat --plain` talks line by line"));
+    }
+    open_files::require_enough()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::unsuccessful("cannot start").because(&error))?;
+    let exit = runtime.block_on(talk(args, setup));
+    // A line that is still being read is not waited for.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn talk(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
+    let mut after = args.resume.clone();
+    let mut lines = lines();
+    let is_terminal = io::stdin().is_terminal();
+    loop {
+        if is_terminal && !setup.quiet {
+            let mut stderr = io::stderr().lock();
+            write!(stderr, "{} ", paint(Tone::Strong, ">")).unwrap_or_default();
+            stderr.flush().unwrap_or_default();
+        }
+        let line = tokio::select! {
+            line = lines.recv() => line,
+            _ = tokio::signal::ctrl_c() => return Ok(Exit::Interrupted),
+        };
+        let Some(line) = line else { return Ok(Exit::Success) };
+        match line.trim() {
+            "" => {}
+            "/quit" | "/exit" => return Ok(Exit::Success),
+            message => {
+                let message = args.message(message, after.as_deref());
+                match run::carry_out(&message, setup).await {
+                    Ok((_, id)) => after = Some(id.to_string()),
+                    // The first message tells whether anything works at all.
+                    Err(failure) if after.is_none() => return Err(failure),
+                    Err(failure) => print::aside(&failure.told(setup.format)),
+                }
+            }
+        }
+    }
+}
+
+/// The lines of standard input, read beside what goes on.
+fn lines() -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines() {
+            let Ok(line) = line else { return };
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}

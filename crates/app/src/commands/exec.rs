@@ -1,0 +1,85 @@
+//! `attache exec PROMPT`: the main agent, which works by itself and through subagents, without a terminal.
+
+use attache_kernel::run::assignment::BackgroundWork;
+use clap::Args;
+
+use super::{
+    output,
+    run::{self, RunArgs, RunOptions, Who},
+};
+use crate::{
+    background::{self, Launched},
+    environment,
+    failure::{Exit, Failure},
+    setup::Setup,
+};
+
+/// Let the main agent do what you ask, by itself and through subagents, and print its answer.
+///
+/// It has all tools and starts your agents with the Task tool, several at once and in the background.
+/// AGENTS.md, CLAUDE.md and GEMINI.md of the project are part of its instructions. Progress goes to
+/// stderr, the answer to stdout.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  attache exec \"fix the failing test in crates/parser\"
+  attache exec \"review the last three commits, one agent each\" --json
+  git diff | attache exec \"is this safe to merge?\" -
+  attache exec --resume last \"and now the docs\"
+  attache exec \"check every crate in the background\" --detach
+
+Exit code 0: it answered. 1: it ended otherwise. 2: wrong usage. 130: interrupted.")]
+pub(crate) struct ExecArgs {
+    /// What to do; `-` reads it from standard input, and after words adds that to them.
+    prompt: Vec<String>,
+    #[command(flatten)]
+    options: RunOptions,
+    /// End with the answer: agents that still work in the background go on in a process of their own.
+    #[arg(long, conflicts_with = "background")]
+    detach: bool,
+}
+
+impl ExecArgs {
+    /// Whether it is to go on in a process of its own.
+    pub(crate) fn is_background(&self) -> bool {
+        self.options.background
+    }
+
+    /// Whether only what is left in the background is to go on in one.
+    pub(crate) fn is_detach(&self) -> bool {
+        self.detach
+    }
+
+    /// The same as a run.
+    fn as_run(&self) -> RunArgs {
+        let work = if self.detach { BackgroundWork::LeftRunning } else { BackgroundWork::Awaited };
+        RunArgs {
+            agent: None,
+            task: self.prompt.clone(),
+            inputs: Vec::new(),
+            trust: false,
+            options: RunOptions {
+                background: self.options.background || self.detach,
+                ..self.options.clone()
+            },
+            who: Who::Main(work),
+            agent_stands_first: false,
+        }
+    }
+
+    /// The options that stand for settings.
+    pub(crate) fn flags(&self) -> Vec<crate::settings::Flag> {
+        self.as_run().flags()
+    }
+}
+
+pub(crate) fn run(args: &ExecArgs, setup: &Setup) -> Result<Exit, Failure> {
+    run::run(&args.as_run(), setup)
+}
+
+/// Lets another process do it, and ends with the answer.
+pub(crate) fn run_detached(setup: &Setup) -> Result<Exit, Failure> {
+    match background::launched(environment::arguments().into_iter().skip(1), None)? {
+        Launched::Begun { id, .. } => output::wait_and_show(&id, setup),
+        Launched::Ended(exit) => Ok(exit),
+    }
+}

@@ -1,0 +1,202 @@
+//! `attache exec`: the main agent from the command line, with the agents it delegates to.
+
+use std::collections::BTreeMap;
+
+use attache_testkit::{
+    project::{Ran, TestProject},
+    scripted_server::{Gate, ScriptedServer, WireApi, text, tool_call},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    project,
+    providers::{completes, lab, used},
+};
+
+const API: WireApi = WireApi::Chat;
+const AGENTS: &str =
+    r#"{"worker": {"description": "Works.", "prompt": "You work.", "tools": ["Read"]}}"#;
+
+fn task(prompt: &str) -> Value {
+    json!({"subagent_type": "worker", "prompt": prompt, "description": "look around"})
+}
+
+/// A project in which the main agent starts two workers and then answers.
+fn delegating(server: &ScriptedServer) -> TestProject {
+    let both =
+        tool_call("call_1", "Task", &task("one")).then_tool_call("call_2", "Task", &task("two"));
+    server.answer(API.answer(&both.using(used(1000))));
+    server.answer(API.answer(&completes("found it")));
+    server.answer(API.answer(&completes("found it")));
+    server.answer(API.answer(&text(["Both ", "found it."]).using(used(2000))));
+    lab(server, API, "")
+}
+
+fn object(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"))
+}
+
+fn events(ran: &Ran) -> Vec<Value> {
+    ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn the_main_agent_delegates_and_answers() {
+    let server = ScriptedServer::start();
+    let project = delegating(&server);
+    project.file("AGENTS.md", "Always say please.");
+    let ran = project.run(&["exec", "look everywhere", "--agents", AGENTS, "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let result = object(&ran);
+    assert_eq!(result["result"], "Both found it.");
+    assert_eq!((&result["status"], &result["agent_type"]), (&json!("goal"), &json!("attache")));
+    // What the server counted is what the tree has used.
+    assert_eq!(
+        (&result["tree"]["agents"], &result["tree"]["total_tokens"]),
+        (&json!(3), &json!(3240))
+    );
+    server.assert_done();
+    let first = server.requests()[0].json();
+    let system = first["messages"][0]["content"].as_str().unwrap();
+    assert!(system.contains("Always say please."), "{system}");
+    let names: Vec<&str> = first["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap())
+        .collect();
+    assert!(
+        names.contains(&"Task") && names.contains(&"shell") && !names.contains(&"complete_task")
+    );
+    let last = server.requests()[3].json();
+    let answers: Vec<Value> = last["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| serde_json::from_str(message["content"].as_str().unwrap()).unwrap())
+        .collect();
+    assert_eq!(answers.len(), 2);
+    for answer in answers {
+        assert_eq!((&answer["status"], &answer["result"]), (&json!("goal"), &json!("found it")));
+    }
+}
+
+#[test]
+fn the_stream_has_the_events_of_every_agent_in_order() {
+    let server = ScriptedServer::start();
+    let project = delegating(&server);
+    let format = ["exec", "look", "--agents", AGENTS, "--output-format", "stream-json"];
+    let ran = project.run(&format);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let lines = events(&ran);
+    let (result, events) = lines.split_last().unwrap();
+    assert_eq!(result["type"], "result");
+    let main = result["agent_id"].as_str().unwrap();
+    let mut last_seq: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut ended = 0;
+    for event in events {
+        let id = event["agent_id"].as_str().unwrap();
+        let seq = event["seq"].as_u64().unwrap();
+        let before = last_seq.insert(id, seq);
+        assert!(before.is_none_or(|before| before <= seq), "{event}");
+        if id != main {
+            assert_eq!(event["parent_id"], main, "{event}");
+            ended += u32::from(event["event_type"] == "COMPLETED");
+        } else if event["event_type"] == "TOOL_CALL_END" {
+            assert!(ended > 0, "{event}");
+        }
+    }
+    assert_eq!((last_seq.len(), ended), (3, 2));
+    let transcript = std::fs::read_to_string(result["transcript"].as_str().unwrap()).unwrap();
+    assert_eq!(transcript.matches(r#""type":"sub_agent_start""#).count(), 2);
+    assert_eq!(transcript.matches(r#""type":"sub_agent_end""#).count(), 2);
+}
+
+#[test]
+fn with_detach_the_answer_comes_at_once_and_the_agents_go_on() {
+    let server = ScriptedServer::start();
+    let api = WireApi::Gemini;
+    let (gate, main, agent) = (Gate::new(), api.path("lab-1"), api.path("lab-2"));
+    let mut arguments = task("one");
+    arguments["run_in_background"] = json!(true);
+    server.answer_on(&main, api.answer(&tool_call("call_1", "Task", &arguments)));
+    server.answer_on(&main, api.answer(&text(["It is on its way."])));
+    server.answer_on(&agent, api.answer(&completes("here it is")).gated(&gate, 0));
+    let project = lab(&server, api, "");
+    let agents =
+        r#"{"worker": {"description": "Works.", "prompt": "You work.", "model": "lab-2"}}"#;
+    let ran = project.run(&["exec", "go", "--agents", agents, "--detach"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "It is on its way.\n"), "{ran:?}");
+    let tasks = project.json(&["tasks", "--json"]);
+    let worker =
+        tasks.as_array().unwrap().iter().find(|run| run["agent_type"] == "worker").unwrap();
+    assert_eq!(worker["status"], "running", "{tasks}");
+    gate.open();
+    let ran = project.run(&["output", worker["agent_id"].as_str().unwrap(), "--wait"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "here it is\n"), "{ran:?}");
+    server.assert_done();
+}
+
+#[test]
+fn chat_goes_on_with_what_was_said() {
+    let server = ScriptedServer::start();
+    server.answer(API.answer(&text(["Hello."])));
+    server.answer(API.answer(&text(["You said hi."])));
+    let project = lab(&server, API, "");
+    let ran = project.run_with_input(&["chat", "--plain"], "hi\n\nwhat did I say?\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Hello.\nYou said hi.\n"), "{ran:?}");
+    let second = server.requests()[1].json();
+    let messages = second["messages"].as_array().unwrap();
+    let roles: Vec<&str> = messages.iter().map(|it| it["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "user"]);
+    server.answer(API.answer(&text(["Still here."])));
+    let ran = project.run_with_input(&["chat", "--plain", "--resume"], "and now?\n");
+    assert_eq!(ran.stdout, "Still here.\n", "{ran:?}");
+    let third = server.requests()[2].json();
+    assert_eq!(third["messages"].as_array().unwrap().len(), 6);
+    let ran = project.run(&["chat"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("--plain"), "{ran:?}");
+}
+
+#[test]
+fn without_a_provider_the_offline_model_answers() {
+    let project = project();
+    project.file("src/parser.rs", "pub fn parse_everything() {}\n");
+    let ran = project.run(&["exec", "where is parse_everything?"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("src/parser.rs"), "{ran:?}");
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    let project = project();
+    for (arguments, said) in [
+        (&["exec"][..], "there is no task"),
+        (&["exec", "x", "--detach", "--background"], "cannot be used with"),
+        (&["exec", "x", "--input", "a=b"], "unexpected argument '--input'"),
+    ] {
+        let ran = project.run_with_input(arguments, "");
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(said), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_prompt_with_a_keyword_is_routed_where_the_settings_say_so() {
+    let server = ScriptedServer::start();
+    let project = lab(&server, API, "");
+    project.file(
+        "~/.attache/agents/dba.md",
+        "---\nname: dba\ndescription: Knows databases.\nkeywords: [postgres]\ntools: [Read]\n---\nYou know.",
+    );
+    server.answer(API.answer(&text(["I can do that."])));
+    let ran = project.run(&["exec", "tune postgres"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "I can do that.\n"), "{ran:?}");
+    assert!(ran.stderr.contains("`dba` is for this (keyword `postgres`)"), "{ran:?}");
+    server.answer(API.answer(&completes("tuned")));
+    let ran = project.run(&["-c", "subagents.auto_route=true", "exec", "tune postgres"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "tuned\n"), "{ran:?}");
+    assert!(ran.stderr.contains("`dba` gets this"), "{ran:?}");
+}

@@ -1,0 +1,555 @@
+//! The main agent and those it delegates to: in front, in the background, stopped, continued, resumed.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex},
+};
+
+use attache_kernel::{
+    id::{RunId, ToolCallId},
+    model::usage::Usage,
+    run::{
+        ModelRequest, Reply,
+        event::{Attendance, StartedBy, StopReason},
+        message::{AssistantPart, Message, ToolCall, UserPart},
+    },
+};
+use attache_runtime::{
+    host::Subject,
+    prelude::*,
+    store::{FileStore, Options, RunState},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::Notify;
+
+const AGENTS: &str = r#"{
+    "worker": {"description": "Works.", "prompt": "You work.", "tools": ["Read"]},
+    "slow": {"description": "Works slowly.", "prompt": "You are slow.", "background": true},
+    "typed": {"description": "Takes inputs.", "prompt": "Look at ${file}.",
+        "inputConfig": {"inputs": {"file": {"type": "string", "description": "f", "required": true}}}}
+}"#;
+
+/// What the main agent does, turn by turn; agents echo their task, and wait where they are told to.
+#[derive(Debug, Default)]
+struct Script {
+    main: Mutex<VecDeque<Vec<Act>>>,
+    /// Told when there is a further turn; until then the main agent's model thinks.
+    more: Notify,
+    /// What the main agent was asked, turn by turn.
+    asked: Mutex<Vec<ModelRequest>>,
+    /// What each task waits for before it is answered.
+    gates: Mutex<BTreeMap<String, Arc<Notify>>>,
+    /// Told when a task has reached its gate.
+    reached: Notify,
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Says(&'static str),
+    Calls(&'static str, Value),
+}
+
+#[derive(Debug, Clone)]
+struct Scripted(Arc<Script>);
+
+fn task(prompt: &str) -> Act {
+    Act::Calls("Task", json!({"subagent_type": "worker", "prompt": prompt, "description": "work"}))
+}
+
+fn in_background(prompt: &str) -> Act {
+    Act::Calls(
+        "Task",
+        json!({"subagent_type": "worker", "prompt": prompt, "description": "work",
+            "run_in_background": true}),
+    )
+}
+
+fn reply(content: Vec<AssistantPart>) -> Reply {
+    let usage = Usage { input_tokens: 10, output_tokens: 1, ..Usage::default() };
+    Reply { content, stop: StopReason::ToolUse, usage, cost_usd: None }
+}
+
+fn call(tool: &str, arguments: &Value) -> AssistantPart {
+    AssistantPart::ToolCall {
+        call: ToolCall::new(ToolCallId::new(""), tool, arguments.to_string()),
+    }
+}
+
+/// The texts of the user, in order.
+fn told(request: &ModelRequest) -> Vec<String> {
+    let text = |message: &Arc<Message>| match &**message {
+        Message::User { content } => match content.as_slice() {
+            [UserPart::Text { text }] => Some(text.clone()),
+            _ => None,
+        },
+        Message::System { .. } | Message::Assistant { .. } | Message::Tool { .. } => None,
+    };
+    request.messages.messages().iter().filter_map(text).collect()
+}
+
+impl Model for Scripted {
+    fn call<'a>(&'a self, asked: ModelCall<'a>, _: Chunks<'a>) -> ModelFuture<'a> {
+        let script = Arc::clone(&self.0);
+        let request = asked.request.clone();
+        Box::pin(async move {
+            let is_main =
+                !request.tools.iter().any(|tool| tool.name.to_string() == "complete_task");
+            if is_main {
+                script.asked.lock().unwrap().push(request);
+                let acts = loop {
+                    let next = script.main.lock().unwrap().pop_front();
+                    match next {
+                        Some(acts) => break acts,
+                        None => script.more.notified().await,
+                    }
+                };
+                let parts = acts.iter().map(|act| match act {
+                    Act::Says(text) => AssistantPart::text(*text),
+                    Act::Calls(tool, arguments) => call(tool, arguments),
+                });
+                return Ok(reply(parts.collect()));
+            }
+            let task = told(&request).pop().unwrap();
+            let gate = script.gates.lock().unwrap().get(&task).cloned();
+            if let Some(gate) = gate {
+                script.reached.notify_one();
+                gate.notified().await;
+            }
+            Ok(reply(vec![call("complete_task", &json!({"result": format!("did {task}")}))]))
+        })
+    }
+}
+
+struct Office {
+    folder: TempDir,
+    script: Arc<Script>,
+    runtime: Runtime,
+}
+
+fn office(turns: impl IntoIterator<Item = Vec<Act>>) -> Office {
+    office_with(turns, |builder| builder)
+}
+
+fn office_with(
+    turns: impl IntoIterator<Item = Vec<Act>>,
+    change: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder,
+) -> Office {
+    let folder = TempDir::new().unwrap();
+    let script = Arc::new(Script::default());
+    script.main.lock().unwrap().extend(turns);
+    let runtime = runtime(&folder, &script, change);
+    Office { folder, script, runtime }
+}
+
+fn runtime(
+    folder: &TempDir,
+    script: &Arc<Script>,
+    change: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder,
+) -> Runtime {
+    let store = FileStore::new(folder.path().join("sessions"), Options::default());
+    let builder = Runtime::builder(folder.path())
+        .agents_json(AGENTS)
+        .store(Arc::new(store))
+        .model("scripted", Scripted(Arc::clone(script)));
+    change(builder).build().unwrap()
+}
+
+impl Office {
+    /// What the main agent does next.
+    fn then(&self, acts: Vec<Act>) {
+        self.script.main.lock().unwrap().push_back(acts);
+        self.script.more.notify_one();
+    }
+
+    fn gate(&self, task: &str) -> Arc<Notify> {
+        let gate = Arc::new(Notify::new());
+        self.script.gates.lock().unwrap().insert(task.to_owned(), Arc::clone(&gate));
+        gate
+    }
+
+    async fn begin(&self) -> RunHandle {
+        let order = Order { model: Some("scripted".into()), ..Order::new(Subject::Main, "go") };
+        self.runtime.start(self.runtime.prepare(order).await.unwrap()).await.unwrap()
+    }
+
+    async fn run(&self) -> (RunHandle, Arc<RunResult>) {
+        let handle = self.begin().await;
+        let result = handle.result().await.unwrap();
+        (handle, result)
+    }
+
+    fn asked(&self) -> Vec<ModelRequest> {
+        self.script.asked.lock().unwrap().clone()
+    }
+
+    /// The answers of the calls of that turn of the main agent, from 1.
+    fn answers(&self, turn: usize) -> Vec<String> {
+        let asked = self.asked();
+        let messages = asked[turn].messages.messages();
+        let results = messages.iter().rev().find_map(|message| match &**message {
+            Message::Tool { results } => Some(results.iter().map(|it| it.text.clone()).collect()),
+            _ => None,
+        });
+        results.unwrap()
+    }
+}
+
+async fn events(handle: &RunHandle) -> Vec<Event> {
+    let mut events = handle.events(1);
+    let mut all = Vec::new();
+    while let Some(event) = events.next().await {
+        all.push(event.event.clone());
+    }
+    all
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).map_err(|error| format!("{error}: {text}")).unwrap()
+}
+
+#[tokio::test]
+async fn several_agents_work_at_once_and_answer_in_the_order_of_the_calls() {
+    let office =
+        office([vec![task("a"), task("b"), task("c")], vec![Act::Says("All three are done.")]]);
+    let first = office.gate("a");
+    let main = office.begin().await;
+    office.script.reached.notified().await;
+    // `a` waits; the others end before it.
+    let mut events_so_far = main.events(1);
+    let mut ended = 0;
+    while ended < 2 {
+        let event = events_so_far.next().await.unwrap();
+        ended += u32::from(matches!(event.event, Event::SubAgentEnd { success: true, .. }));
+    }
+    first.notify_one();
+    let result = main.result().await.unwrap();
+    assert_eq!((result.status, result.result.as_str()), (Status::Goal, "All three are done."));
+    let answers = office.answers(1);
+    let results: Vec<_> = answers.iter().map(|it| json_of(it)["result"].clone()).collect();
+    assert_eq!(results, [json!("did a"), json!("did b"), json!("did c")]);
+    let mut keys: Vec<String> = json_of(&answers[0]).as_object().unwrap().keys().cloned().collect();
+    keys.sort();
+    assert_eq!(
+        keys,
+        [
+            "agent_id",
+            "duration_seconds",
+            "result",
+            "status",
+            "total_tokens",
+            "total_tool_use_count",
+            "turns_used"
+        ]
+    );
+    // Two turns of the main agent, one of each of the others, 11 tokens each.
+    assert_eq!((result.tree.agents, result.tree.total_tokens), (4, 55));
+    let started = events(&main).await.into_iter().filter_map(|event| match event {
+        Event::SubAgentStart { name, origin, attendance, .. } => Some((name, origin, attendance)),
+        _ => None,
+    });
+    let expected = ("worker".to_owned(), StartedBy::Main, Attendance::Foreground);
+    assert_eq!(started.collect::<Vec<_>>(), vec![expected; 3]);
+}
+
+#[tokio::test]
+async fn agents_below_cannot_delegate_and_the_request_names_the_agents() {
+    let office = office([vec![task("a")], vec![Act::Says("ok")]]);
+    let (_, result) = office.run().await;
+    assert_eq!(result.status, Status::Goal);
+    let request = &office.asked()[0];
+    let tool = |name: &str| request.tools.iter().find(|tool| tool.name.to_string() == name);
+    let task = tool("Task").unwrap();
+    for line in ["- worker: Works.", "- slow: Works slowly.", "- Explore: "] {
+        assert!(task.description.contains(line), "{}", task.description);
+    }
+    assert!(tool("subagent_list").is_some() && tool("complete_task").is_none());
+    assert_eq!(task.parameters["required"], json!(["subagent_type", "prompt", "description"]));
+    let child = json_of(&office.answers(1)[0])["agent_id"].as_str().unwrap().to_owned();
+    let header = office.runtime.store().read(&child).await.unwrap().header.run;
+    let tools: Vec<_> = header.tools.iter().map(|tool| tool.name.to_string()).collect();
+    assert_eq!((header.depth, tools), (1, vec!["read_file".to_owned()]));
+    assert!(header.parent_id.is_some());
+}
+
+#[tokio::test]
+async fn a_background_agent_is_announced_once_and_the_main_agent_answers_after_it() {
+    let office = office([
+        vec![in_background("a")],
+        vec![Act::Says("It is on its way.")],
+        vec![Act::Says("It found what we need.")],
+    ]);
+    let gate = office.gate("a");
+    let main = office.begin().await;
+    let mut seen = main.events(1);
+    loop {
+        let event = seen.next().await.unwrap();
+        if matches!(&event.event, Event::Awaiting { agents } if agents.len() == 1) {
+            break;
+        }
+    }
+    gate.notify_one();
+    let result = main.result().await.unwrap();
+    assert_eq!(result.result, "It found what we need.");
+    let launched = json_of(&office.answers(1)[0]);
+    assert_eq!(
+        (&launched["status"], &launched["description"]),
+        (&json!("async_launched"), &json!("work"))
+    );
+    let asked = office.asked();
+    let announced: Vec<_> =
+        told(&asked[2]).into_iter().filter(|text| text.contains("did a")).collect();
+    assert_eq!(announced.len(), 1, "{announced:?}");
+    assert!(announced[0].contains(launched["agent_id"].as_str().unwrap()));
+}
+
+#[tokio::test]
+async fn what_a_call_has_returned_is_not_announced_again() {
+    let office = office([vec![in_background("a"), in_background("b")]]);
+    let gate = office.gate("b");
+    let main = office.begin().await;
+    // The next turns need the ids.
+    let mut seen = main.events(1);
+    let mut ids = Vec::new();
+    while ids.len() < 2 {
+        if let Event::SubAgentStart { agent_id, attendance, .. } = &seen.next().await.unwrap().event
+        {
+            assert_eq!(*attendance, Attendance::Background);
+            ids.push(agent_id.to_string());
+        }
+    }
+    let output =
+        |id: &str, block: bool| Act::Calls("TaskOutput", json!({"agent_id": id, "block": block}));
+    office.then(vec![output(&ids[0], true), output(&ids[1], false)]);
+    office.then(vec![Act::Calls("TaskStop", json!({"agent_id": ids[1]}))]);
+    office.then(vec![Act::Says("done")]);
+    let result = main.result().await.unwrap();
+    drop(gate);
+    assert_eq!((result.status, result.result.as_str()), (Status::Goal, "done"));
+    let answers = office.answers(2);
+    assert_eq!(json_of(&answers[0])["result"], "did a");
+    assert_eq!(json_of(&answers[1])["status"], "running");
+    assert_eq!(json_of(&office.answers(3)[0])["status"], "aborted");
+    assert_eq!(office.asked().len(), 4);
+    assert_eq!(told(&office.asked()[3]), ["go"]);
+}
+
+#[tokio::test]
+async fn stopping_the_main_agent_stops_everything_below_it() {
+    let office = office([vec![in_background("a"), task("b")]]);
+    let (_a, _b) = (office.gate("a"), office.gate("b"));
+    let main = office.begin().await;
+    office.script.reached.notified().await;
+    office.script.reached.notified().await;
+    main.cancel();
+    let result = main.result().await.unwrap();
+    assert_eq!((result.status, result.tree.agents), (Status::Aborted, 3));
+    let ends = events(&main)
+        .await
+        .into_iter()
+        .filter(|event| matches!(event, Event::SubAgentEnd { success: false, .. }));
+    assert_eq!(ends.count(), 2);
+    assert_eq!(office.runtime.runs(), Vec::<RunId>::new());
+    for run in office.runtime.store().list().await.unwrap() {
+        assert_eq!(run.state, RunState::Interrupted, "{run:?}");
+    }
+}
+
+#[tokio::test]
+async fn with_one_slot_agents_take_turns() {
+    let turns = [vec![task("a"), task("b"), task("c")], vec![Act::Says("ok")]];
+    let office = office_with(turns, |builder| builder.max_concurrent(1));
+    let (_, result) = office.run().await;
+    assert_eq!((result.status, result.tree.agents), (Status::Goal, 4));
+}
+
+#[tokio::test]
+async fn wrong_calls_are_answered_with_what_to_do() {
+    let wrong = |arguments: Value| Act::Calls("Task", arguments);
+    let office = office([
+        vec![
+            wrong(json!({"subagent_type": "wroker", "prompt": "p", "description": "d"})),
+            wrong(json!({"subagent_type": "worker", "description": "d"})),
+            wrong(
+                json!({"subagent_type": "worker", "prompt": "p", "description": "d", "resume": "agent-x"}),
+            ),
+            wrong(json!({"subagent_type": "typed", "prompt": "p", "description": "d"})),
+            wrong(
+                json!({"subagent_type": "typed", "prompt": "p", "description": "d", "inputs": {"file": 1}}),
+            ),
+            Act::Calls("TaskOutput", json!({"agent_id": "agent-x"})),
+            Act::Calls("subagent_run", json!({"name": "nobody", "task": "t"})),
+            Act::Calls("subagent_describe", json!({"nam": "worker"})),
+        ],
+        vec![Act::Says("ok")],
+    ]);
+    let (_, result) = office.run().await;
+    assert_eq!((result.status, result.tree.agents), (Status::Goal, 1));
+    let answers = office.answers(1);
+    for (answer, parts) in answers.iter().zip([
+        &["wroker", "worker"][..],
+        &["failed to parse function arguments: missing field `prompt`"],
+        &["No task found with that agent_id: agent-x"],
+        &["input `file` is required"],
+        &["input `file` must be of type string, not 1"],
+        &["not_found"],
+        &["Sub-agent execution failed: ", "nobody"],
+        &["failed to parse function arguments: unknown field `nam`"],
+    ]) {
+        for part in parts {
+            assert!(answer.contains(part), "{part}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_agent_is_continued_with_all_it_knew_and_a_running_one_reads_a_message() {
+    let office = office([vec![task("first")]]);
+    let gate = office.gate("wait");
+    let main = office.begin().await;
+    let mut seen = main.events(1);
+    let id = loop {
+        if let Event::SubAgentStart { agent_id, .. } = &seen.next().await.unwrap().event {
+            break agent_id.to_string();
+        }
+    };
+    let resume = |id: &str, prompt: &str| {
+        Act::Calls(
+            "Task",
+            json!({"subagent_type": "worker", "prompt": prompt, "description": "d", "resume": id}),
+        )
+    };
+    office.then(vec![resume(&id, "second"), in_background("wait")]);
+    let background = loop {
+        if let Event::SubAgentStart { agent_id, attendance: Attendance::Background, .. } =
+            &seen.next().await.unwrap().event
+        {
+            break agent_id.to_string();
+        }
+    };
+    office.then(vec![resume(&background, "and this too")]);
+    office.then(vec![Act::Says("waiting")]);
+    office.then(vec![Act::Says("ok")]);
+    office.script.reached.notified().await;
+    let mut sent = false;
+    while !sent {
+        if let Event::ToolReturned { result, .. } = &seen.next().await.unwrap().event {
+            sent = result.text.contains("message_sent");
+        }
+    }
+    gate.notify_one();
+    let result = main.result().await.unwrap();
+    assert_eq!(result.status, Status::Goal, "{result:?}");
+    let answers = office.answers(2);
+    let second = json_of(&answers[0]);
+    assert_eq!(second["result"], "did second");
+    let earlier = office.runtime.store().read(second["agent_id"].as_str().unwrap()).await.unwrap();
+    assert_eq!(earlier.header.run.resumed_from, Some(RunId::new(id)));
+    // The message was read before the result counted: the agent did that as well.
+    let last = told(office.asked().last().unwrap()).pop().unwrap();
+    assert!(last.contains("did and this too"), "{last}");
+}
+
+#[tokio::test]
+async fn an_agent_in_front_can_be_sent_to_the_background() {
+    let office = office([vec![task("a")], vec![Act::Says("meanwhile")], vec![Act::Says("ok")]]);
+    let gate = office.gate("a");
+    let main = office.begin().await;
+    office.script.reached.notified().await;
+    let ids = office.runtime.runs();
+    let child = ids.into_iter().find(|id| id != main.id()).unwrap();
+    office.runtime.handle(&child).unwrap().send_to_background();
+    let mut seen = main.events(1);
+    while !matches!(seen.next().await.unwrap().event, Event::Awaiting { .. }) {}
+    gate.notify_one();
+    assert_eq!(main.result().await.unwrap().result, "ok");
+    assert_eq!(json_of(&office.answers(1)[0])["status"], "async_launched");
+    let last = told(&office.asked()[2]).pop().unwrap();
+    assert!(last.contains("did a"), "{last}");
+}
+
+#[tokio::test]
+async fn after_a_crash_the_main_agent_learns_once_what_became_of_its_agents() {
+    let office =
+        office([vec![in_background("done"), in_background("cut")], vec![Act::Says("waiting")]]);
+    let _cut = office.gate("cut");
+    let done = office.gate("done");
+    let main = office.begin().await;
+    let id = main.id().to_string();
+    office.script.reached.notified().await;
+    office.script.reached.notified().await;
+    let mut seen = main.events(1);
+    while !matches!(seen.next().await.unwrap().event, Event::Awaiting { .. }) {}
+    let Office { folder, script, runtime: first } = office;
+    // The process ends in the moment in which one of the agents has ended and nobody was told.
+    first.settled().await;
+    drop((first, seen));
+    main.result().await.unwrap_err();
+    drop(main);
+    done.notify_one();
+    script.main.lock().unwrap().extend([vec![Act::Says("I know.")], vec![Act::Says("Still.")]]);
+    let second = runtime(&folder, &script, |builder| builder);
+    let go_on = |id: String| {
+        let second = second.clone();
+        async move {
+            let earlier = second.earlier(&id).await.unwrap();
+            let order = Order { model: Some("scripted".into()), ..Order::new(earlier, "go on") };
+            second.start(second.prepare(order).await.unwrap()).await.unwrap()
+        }
+    };
+    let resumed = go_on(id).await;
+    let result = resumed.result().await.unwrap();
+    assert_eq!(result.result, "I know.", "{result:?}");
+    let again = go_on(resumed.id().to_string()).await.result().await.unwrap();
+    assert_eq!(again.result, "Still.");
+    let asked = script.asked.lock().unwrap().clone();
+    let last = told(asked.last().unwrap());
+    let about = last.iter().filter(|text| text.contains("interrupted")).count();
+    assert_eq!(about, 1, "{last:?}");
+}
+
+#[tokio::test]
+async fn the_events_of_a_tree_come_in_order() {
+    let office = office([vec![task("a"), task("b")], vec![Act::Says("ok")]]);
+    let order = Order { model: Some("scripted".into()), ..Order::new(Subject::Main, "go") };
+    let prepared = office.runtime.prepare(order).await.unwrap();
+    let (main, mut events) = office.runtime.start_watched(prepared).await.unwrap();
+    let mut ended = 0;
+    let mut is_over = false;
+    while let Some(event) = events.next().await {
+        assert!(!is_over, "{event:?}");
+        let is_main = event.run.agent_id == *main.id();
+        match &event.event {
+            Event::Ended { .. } if !is_main => ended += 1,
+            Event::ToolReturned { tool_name, .. } if tool_name == "Task" => {
+                assert!(is_main && ended > 0, "{event:?}");
+            }
+            Event::Ended { .. } => is_over = true,
+            _ => {}
+        }
+    }
+    assert_eq!((ended, is_over), (2, true));
+}
+
+#[tokio::test]
+async fn the_three_tools_of_subagents_list_describe_and_run() {
+    let office = office([
+        vec![
+            Act::Calls("subagent_list", json!({})),
+            Act::Calls("subagent_list", json!({"query": "slowly"})),
+            Act::Calls("subagent_describe", json!({"name": "WORKER"})),
+            Act::Calls("subagent_run", json!({"name": "worker", "task": "t"})),
+        ],
+        vec![Act::Says("ok")],
+    ]);
+    let (_, result) = office.run().await;
+    assert_eq!(result.status, Status::Goal);
+    let answers: Vec<Value> = office.answers(1).iter().map(|it| json_of(it)).collect();
+    assert_eq!(answers[0]["total"], 5);
+    assert_eq!(answers[1]["agents"][0]["name"], "slow");
+    assert_eq!(answers[2]["instructions"], "You work.");
+    assert_eq!(
+        answers[3],
+        json!({"agent_name": "worker", "task": "t", "success": true, "output": "did t", "error": null})
+    );
+}
