@@ -106,7 +106,7 @@ pub(crate) struct ToolSettings {
     /// Whether the delegation tools are offered.
     pub(crate) subagent_tools: bool,
     pub(crate) web_fetch_private_hosts: Vec<String>,
-    /// Who searches the web; the value is one of [`SearchProvider::WORDS`].
+    /// Who searches the web; the value is one of `SearchProvider::WORDS`.
     pub(crate) web_search_provider: Option<String>,
     pub(crate) web_search_base_url: Option<String>,
     /// The variable that has the key of the search provider.

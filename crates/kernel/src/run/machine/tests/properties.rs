@@ -290,6 +290,14 @@ impl Play {
         }
     }
 
+    /// A run that waits for its background agents is told of each.
+    fn let_background_agents_end(&mut self) {
+        while self.script.run.next_step() == Step::Await {
+            let agents = self.script.run.background().cloned().collect();
+            self.feed(|run, now| run.announce_results("done", agents, now));
+        }
+    }
+
     /// The model goes on with the same answers over and over; tools return.
     fn go_on(&mut self, answers: &[Reply]) {
         for answer in answers.iter().cycle().take(100) {
@@ -298,12 +306,7 @@ impl Play {
                 Step::Ask(_) | Step::BeginCalls | Step::CallTools(_) => {
                     self.let_calls_return(false);
                 }
-                Step::Await => {
-                    let Some(agent) = self.script.run.background().next().cloned() else {
-                        panic!("nothing to wait for")
-                    };
-                    self.feed(|run, now| run.announce_results("done", vec![agent], now));
-                }
+                Step::Await => self.let_background_agents_end(),
                 Step::Finished(_) => return,
                 step @ (Step::Start | Step::TakeOver) => panic!("{step:?}"),
             }
@@ -445,6 +448,7 @@ proptest! {
             play.act(act);
         }
         play.let_calls_return(true);
+        play.let_background_agents_end();
         let parts = |message: &Arc<Message>| match message.as_ref() {
             Message::Tool { results } => results.len(),
             Message::System { .. } | Message::User { .. } | Message::Assistant { .. } => 1,
