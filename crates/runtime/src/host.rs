@@ -130,8 +130,12 @@ impl Host {
         if !self.is_enabled {
             return Err(OrderError::SwitchedOff);
         }
-        let inventory = self.look(|_, _| Appraisal::default());
-        let record = inventory.find(name)?.clone();
+        Self::agent_in(&self.agents(), name)
+    }
+
+    /// The same among agents that were looked up already.
+    pub(crate) fn agent_in(agents: &Inventory, name: &str) -> Result<Agent, OrderError> {
+        let record = agents.find(name)?.clone();
         match record.definition.clone() {
             Some(definition) => Ok(Agent { record, definition }),
             None => Err(OrderError::NothingRead(record.name)),

@@ -74,7 +74,7 @@ impl Tool for SubagentList {
             let answer = || {
                 let delegate = delegate(context)?;
                 let request: Request = read(arguments)?;
-                Ok::<_, ToolOutput>(answer(&request, &delegate.host().agents().records))
+                Ok::<_, ToolOutput>(answer(&request, &delegate.agents().records))
             };
             answer().unwrap_or_else(|error| error)
         })

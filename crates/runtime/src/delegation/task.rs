@@ -175,7 +175,7 @@ fn unknown(error: &OrderError, delegate: &Delegate) -> ToolOutput {
 pub(super) fn lookup_reason(error: &OrderError, delegate: &Delegate) -> String {
     match error {
         OrderError::Agent(LookupError::Unknown { name, nearest, .. }) => {
-            let agents = delegate.host().agents();
+            let agents = delegate.agents();
             let meant =
                 nearest.first().map_or(String::new(), |name| format!(" Did you mean `{name}`?"));
             let names = offered::names(&agents.records);

@@ -3,9 +3,10 @@
 //! Invariant: a child has at most its parent's rights, lies one level deeper, ends with its parent and
 //! draws on the same budget. The front door sees to that, as for every other run.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use attache_kernel::{
+    agent::registry::Inventory,
     rights::filter::Schedule,
     run::{event::Attendance, fork::Fork, subagent::SubagentNote},
 };
@@ -19,11 +20,13 @@ use crate::{
 /// Starts agents below one run. A copy does the same.
 #[derive(Debug, Clone)]
 pub struct Delegate {
-    pub(super) host: Arc<Host>,
-    pub(super) runs: WeakRuns,
-    pub(super) parent: RunHandle,
+    host: Arc<Host>,
+    runs: WeakRuns,
+    parent: RunHandle,
     /// What the parent has said and seen, for agents that are to know it.
-    pub(super) fork: Option<Arc<Fork>>,
+    fork: Option<Arc<Fork>>,
+    /// The agents there are; the calls of one turn look them up once.
+    agents: Arc<OnceLock<Inventory>>,
 }
 
 /// Why an agent was not started.
@@ -41,9 +44,13 @@ pub enum DelegateError {
 }
 
 impl Delegate {
-    /// The same, with what the parent has said and seen.
+    pub(super) fn new(host: Arc<Host>, runs: WeakRuns, parent: RunHandle) -> Self {
+        Self { host, runs, parent, fork: None, agents: Arc::default() }
+    }
+
+    /// The same for another turn, with what the parent has said and seen.
     pub(crate) fn forking(self, fork: Option<Arc<Fork>>) -> Self {
-        Self { fork, ..self }
+        Self { fork, agents: Arc::default(), ..self }
     }
 
     /// The run that delegates.
@@ -63,7 +70,12 @@ impl Delegate {
 
     /// The agent of that name, in any spelling, if it can be run.
     pub fn agent(&self, name: &str) -> Result<Agent, OrderError> {
-        self.host.agent(name)
+        Host::agent_in(self.agents(), name)
+    }
+
+    /// The agents there are.
+    pub(crate) fn agents(&self) -> &Inventory {
+        self.agents.get_or_init(|| self.host.agents())
     }
 
     /// The run that the parent started under that id, or under the only id that begins so.

@@ -522,7 +522,7 @@ impl Shared {
         let (sender, receiver) = watch::channel(None);
         let handle = RunHandle::new(Arc::clone(&live), receiver);
         let runs = Runs { shared: Arc::clone(self) }.downgrade();
-        let delegate = host.map(|host| Delegate { host, runs, parent: handle.clone(), fork: None });
+        let delegate = host.map(|host| Delegate::new(host, runs, handle.clone()));
         let worktree = worktree.take();
         let artifacts = Artifacts::new(artifacts).masking(secrets.clone());
         let context = self.context(workspace, artifacts, readable, worktree.as_ref());

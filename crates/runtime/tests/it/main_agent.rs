@@ -306,7 +306,7 @@ async fn a_background_agent_is_announced_once_and_the_main_agent_answers_after_i
 #[tokio::test]
 async fn what_a_call_has_returned_is_not_announced_again() {
     let office = office([vec![in_background("a"), in_background("b")]]);
-    let gate = office.gate("b");
+    let (first, gate) = (office.gate("a"), office.gate("b"));
     let main = office.begin().await;
     // The next turns need the ids.
     let mut seen = main.events(1);
@@ -323,6 +323,10 @@ async fn what_a_call_has_returned_is_not_announced_again() {
     office.then(vec![output(&ids[0], true), output(&ids[1], false)]);
     office.then(vec![Act::Calls("TaskStop", json!({"agent_id": ids[1]}))]);
     office.then(vec![Act::Says("done")]);
+    // It ends while the call waits for it.
+    let is_asked = |event: &Event| matches!(event, Event::ToolStarted { tool_name, .. } if tool_name == "TaskOutput");
+    while !is_asked(&seen.next().await.unwrap().event) {}
+    first.notify_one();
     let result = main.result().await.unwrap();
     drop(gate);
     assert_eq!((result.status, result.result.as_str()), (Status::Goal, "done"));

@@ -53,7 +53,7 @@ pub(super) fn read(
     };
     if task.trim().is_empty() && !may_be_empty {
         return Err(Failure::usage("there is no task")
-            .hint("attache run AGENT \"what to do\", -f FILE, or -f - for standard input"));
+            .hint("say it in words, with -f FILE, or with `-` on standard input"));
     }
     Ok(task)
 }
