@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The most calls of one turn that are looked at.
-pub(crate) const MOST_CALLS: usize = 128;
+pub(crate) const MOST_CALLS: usize = 1024;
 
 /// What calls are held against.
 pub(crate) struct Judge {

@@ -188,17 +188,17 @@ fn a_turn_of_very_many_calls_is_cut_and_costs_no_more_for_each() {
     let events = run.model_replied(reply(calls.collect()), Duration::ZERO);
     let answered =
         events.iter().filter(|event| matches!(event, Event::ToolReturned { .. })).count();
-    assert_eq!(answered, 40_000 - 128);
+    assert_eq!(answered, 40_000 - 1024);
     let begun = run.begin_calls(Duration::ZERO);
-    assert_eq!(begun.len(), 128);
-    let few = (0..130).map(|number| {
+    assert_eq!(begun.len(), 1024);
+    let few = (0..1030).map(|number| {
         let arguments = json!({"number": number}).to_string();
         call(&format!("c{number}"), "complete_task", &arguments)
     });
     script.replies(few.collect());
     let texts = script.results();
-    assert!(texts[127].1.contains("the argument is missing"), "{:?}", texts[127]);
-    assert_eq!(texts[128].1, "Not executed: at most 128 calls in a turn.");
+    assert!(texts[1023].1.contains("the argument is missing"), "{:?}", texts[1023]);
+    assert_eq!(texts[1024].1, "Not executed: at most 1024 calls in a turn.");
 }
 
 #[test]
