@@ -114,8 +114,8 @@ impl World {
     fn new() -> Self {
         let spec = ToolSpec {
             name: BuiltinTool::ReadFile.into(),
-            description: "Reads.".to_owned(),
-            parameters: json!({"type": "object"}),
+            description: "Reads.".into(),
+            parameters: json!({"type": "object"}).into(),
             concurrency: Concurrency::Parallel,
             repetition: Repeatability::Repeatable,
         };

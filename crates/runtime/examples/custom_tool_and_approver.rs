@@ -29,12 +29,13 @@ impl PrintFile {
     fn new(printed: Arc<AtomicU32>) -> Self {
         let spec = ToolSpec {
             name: ToolName::Host("print_file".to_owned()),
-            description: "Prints a file of the workspace on paper.".to_owned(),
+            description: "Prints a file of the workspace on paper.".into(),
             parameters: json!({
                 "type": "object",
                 "properties": { "path": { "type": "string" } },
                 "required": ["path"],
-            }),
+            })
+            .into(),
             concurrency: Concurrency::Exclusive,
             repetition: Repeatability::Once,
         };

@@ -508,14 +508,13 @@ impl Host {
         root: &Path,
         auto: AutoApproval,
     ) -> Permissions {
-        let permissions = match parent.map(|parent| &parent.live().permissions) {
-            Some(above) => Permissions {
-                policy: Arc::clone(&above.policy),
-                stance: stance.under(above.stance),
-            },
-            None => Permissions { policy: Arc::clone(&self.policy), stance },
-        };
-        permissions.of_run(root, auto)
+        match parent.map(|parent| &parent.live().permissions) {
+            Some(above) => {
+                let (policy, stance) = (Arc::clone(&above.policy), stance.under(above.stance));
+                Permissions { policy, stance }.of_child(root, auto)
+            }
+            None => Permissions { policy: Arc::clone(&self.policy), stance }.of_run(root, auto),
+        }
     }
 
     /// What caps the cost of a run with that cap of its own.

@@ -43,7 +43,11 @@ use attache_kernel::{id::RunId, rights::filter::ToolSet, run::message::Image};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-pub use self::{change_sink::ChangeSink, file_guard::FileGuard, seen_files::SeenFiles};
+pub use self::{
+    change_sink::ChangeSink,
+    file_guard::{FileGuard, HiddenPlaces},
+    seen_files::SeenFiles,
+};
 use self::{findings::Findings, output::OutputSink};
 use crate::{
     executor::Patience,
@@ -71,7 +75,7 @@ use crate::{
 ///         Self(ToolSpec {
 ///             name: ToolName::Host("weekday".into()),
 ///             description: "Tells the day of the week.".into(),
-///             parameters: json!({"type": "object", "properties": {}}),
+///             parameters: json!({"type": "object", "properties": {}}).into(),
 ///             concurrency: Concurrency::Parallel,
 ///             repetition: Repeatability::Repeatable,
 ///         })

@@ -1,23 +1,26 @@
 //! A tool as a model is offered it, and what an executor must know to call it.
 //!
 //! Whether calls may run side by side and whether a call may be made again are two properties: a tool
-//! that delegates to subagents runs in parallel and is never repeated.
+//! that delegates to subagents runs in parallel and is never repeated. A copy shares its texts: every
+//! run holds its tools, and a thousand runs hold the same ones.
 
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::rights::tool_name::ToolName;
 
 /// A tool as a model is offered it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "WrittenSpec", into = "WrittenSpec")]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(from = "ReadSpec")]
 pub struct ToolSpec {
     /// Its name.
     pub name: ToolName,
     /// What it does.
-    pub description: String,
+    pub description: Arc<str>,
     /// The JSON Schema of its arguments.
-    pub parameters: Value,
+    pub parameters: Arc<Value>,
     /// Whether its calls may run side by side. Not for the model.
     pub concurrency: Concurrency,
     /// Whether a call that was cut off may be made again. Not for the model.
@@ -41,7 +44,8 @@ impl ToolSpec {
         parameters: Value,
         repetition: Repeatability,
     ) -> Self {
-        let description = description.trim_ascii().to_owned();
+        let description = description.trim_ascii().into();
+        let parameters = Arc::new(parameters);
         let concurrency = repetition.usual_concurrency();
         Self { name, description, parameters, concurrency, repetition }
     }
@@ -80,30 +84,42 @@ impl Repeatability {
 
 /// A tool in a transcript's header. `effect` came first and says both properties; `concurrency` is
 /// written only where it is not the usual one.
-#[derive(Serialize, Deserialize)]
-struct WrittenSpec {
-    name: ToolName,
-    description: String,
-    parameters: Value,
+#[derive(Serialize)]
+struct WrittenSpec<'a> {
+    name: &'a ToolName,
+    description: &'a str,
+    parameters: &'a Value,
     effect: Repeatability,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     concurrency: Option<Concurrency>,
 }
 
-impl From<WrittenSpec> for ToolSpec {
-    fn from(written: WrittenSpec) -> Self {
-        let WrittenSpec { name, description, parameters, effect, concurrency } = written;
+/// The same, read back.
+#[derive(Deserialize)]
+struct ReadSpec {
+    name: ToolName,
+    description: Arc<str>,
+    parameters: Arc<Value>,
+    effect: Repeatability,
+    #[serde(default)]
+    concurrency: Option<Concurrency>,
+}
+
+impl From<ReadSpec> for ToolSpec {
+    fn from(read: ReadSpec) -> Self {
+        let ReadSpec { name, description, parameters, effect, concurrency } = read;
         let concurrency = concurrency.unwrap_or(effect.usual_concurrency());
         Self { name, description, parameters, concurrency, repetition: effect }
     }
 }
 
-impl From<ToolSpec> for WrittenSpec {
-    fn from(spec: ToolSpec) -> Self {
-        let ToolSpec { name, description, parameters, concurrency, repetition } = spec;
-        let is_usual = concurrency == repetition.usual_concurrency();
-        let concurrency = (!is_usual).then_some(concurrency);
-        Self { name, description, parameters, effect: repetition, concurrency }
+impl Serialize for ToolSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { name, description, parameters, concurrency, repetition } = self;
+        let is_usual = *concurrency == repetition.usual_concurrency();
+        let concurrency = (!is_usual).then_some(*concurrency);
+        let effect = *repetition;
+        WrittenSpec { name, description, parameters, effect, concurrency }.serialize(serializer)
     }
 }
 
@@ -131,8 +147,8 @@ mod tests {
     fn a_tool_may_run_in_parallel_and_not_be_repeated() {
         let spec = ToolSpec {
             name: BuiltinTool::Task.into(),
-            description: String::new(),
-            parameters: json!({}),
+            description: "".into(),
+            parameters: json!({}).into(),
             concurrency: Concurrency::Parallel,
             repetition: Repeatability::Once,
         };

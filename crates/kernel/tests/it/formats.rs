@@ -59,8 +59,8 @@ fn assignment() -> Assignment {
     let task = "Where is the tool filter?";
     let tool = ToolSpec {
         name: BuiltinTool::GrepFiles.into(),
-        description: "Searches file contents.".to_owned(),
-        parameters: json!({"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}),
+        description: "Searches file contents.".into(),
+        parameters: json!({"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}).into(),
         concurrency: Concurrency::Parallel,
         repetition: Repeatability::Repeatable,
     };

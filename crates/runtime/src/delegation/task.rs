@@ -204,7 +204,7 @@ impl Tool for Task {
     fn spec_for(&self, host: &Host, _: &ToolSet) -> Option<ToolSpec> {
         let agents = offered::list(&host.agents().records);
         let description = format!("{}\n\nAgents:\n{agents}", self.spec.description);
-        Some(ToolSpec { description, ..self.spec.clone() })
+        Some(ToolSpec { description: description.into(), ..self.spec.clone() })
     }
 
     fn time_limit(&self, _: &Value, _: Duration) -> Duration {

@@ -28,8 +28,7 @@ impl Permissions {
     /// The same for a run that works in that directory, with what its caller approves.
     #[must_use]
     pub(crate) fn of_run(mut self, root: &Path, auto: AutoApproval) -> Self {
-        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let root = root.to_str().map(str::to_owned);
+        let root = canonical_text(root);
         // Runs that differ in nothing share the rules.
         if self.policy.root != root {
             Arc::make_mut(&mut self.policy).root = root;
@@ -38,6 +37,19 @@ impl Permissions {
         if linked.iter().any(|path| !self.policy.protected.contains(path)) {
             Arc::make_mut(&mut self.policy).protected.extend(linked);
         }
+        self.approving(auto)
+    }
+
+    /// The same, where these are the parent's: a child in its parent's directory has its rules.
+    #[must_use]
+    pub(crate) fn of_child(self, root: &Path, auto: AutoApproval) -> Self {
+        if self.policy.root == canonical_text(root) {
+            return self.approving(auto);
+        }
+        self.of_run(root, auto)
+    }
+
+    fn approving(mut self, auto: AutoApproval) -> Self {
         if auto == AutoApproval::InSandbox && self.policy.auto != auto {
             Arc::make_mut(&mut self.policy).auto = auto;
         }
@@ -61,6 +73,11 @@ impl Permissions {
             Arc::make_mut(&mut self.policy).confinement = confinement;
         }
     }
+}
+
+fn canonical_text(root: &Path) -> Option<String> {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    root.to_str().map(str::to_owned)
 }
 
 /// Where the protected paths of a workspace really lie that are links, or lie below one.

@@ -16,6 +16,7 @@ use super::{Children, Inbox, News, Permissions, TreeBudget};
 use crate::{
     approvals::Approvals,
     events::{EventLog, Events, TreeLog},
+    tool::HiddenPlaces,
 };
 
 /// A run that was started.
@@ -80,6 +81,8 @@ pub(crate) struct LiveRun {
     pub(crate) approvals: Approvals,
     /// By which its calls are judged, and those of the runs below it.
     pub(crate) permissions: Permissions,
+    /// The places in its directory that no tool may have.
+    pub(crate) hidden: HiddenPlaces,
     pub(crate) budget: Arc<TreeBudget>,
     /// What the runs below it have used so far.
     pub(crate) below: Mutex<Descendants>,

@@ -7,7 +7,7 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     convert::Infallible,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
@@ -53,7 +53,7 @@ use crate::{
         TreeBudget, TreeLimits, call_rules::CallRules, letterbox,
     },
     tool::{
-        FileGuard, Tool, ToolContext,
+        FileGuard, HiddenPlaces, Tool, ToolContext,
         artifacts::Artifacts,
         catalogue::builtin_tools,
         workspace::{Workspace, WorkspaceError},
@@ -262,6 +262,12 @@ impl Runs {
         self
     }
 
+    /// Begins to find out which sandbox this machine enforces. The first run with commands needs to know.
+    pub(crate) fn look_for_sandbox(&self) -> AbortOnDropHandle<()> {
+        let commands = Arc::clone(&self.shared.commands);
+        AbortOnDropHandle::new(tokio::task::spawn_blocking(move || drop(commands.in_force())))
+    }
+
     /// The names of the tools there are.
     pub fn tools(&self) -> impl Iterator<Item = &ToolName> {
         self.shared.tools.keys()
@@ -452,12 +458,22 @@ impl Shared {
         }
     }
 
+    /// The places in that directory that no tool may have. A child in its parent's directory has its
+    /// parent's.
+    fn hidden_places(&self, root: &Path, parent: Option<&LiveRun>) -> HiddenPlaces {
+        parent.and_then(|parent| parent.hidden.also_below(root)).unwrap_or_else(|| {
+            let places = self.commands.sandbox.iter().flat_map(|it| &it.policy.deny_read);
+            HiddenPlaces::below(root, places)
+        })
+    }
+
     /// What the calls of a run may touch.
     fn context(
         &self,
         workspace: Workspace,
         artifacts: Artifacts,
         readable: ToolSet,
+        hidden: HiddenPlaces,
         worktree: Option<&Worktree>,
     ) -> ToolContext {
         let (artifacts, readable) = (Arc::new(artifacts), Arc::new(readable));
@@ -465,8 +481,7 @@ impl Shared {
         let shown = worktree.map(|worktree| PathBuf::from(&worktree.facts().directory));
         let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
         let processes = processes.showing(shown).withholding(Arc::clone(&readable));
-        let hidden = self.commands.sandbox.iter().flat_map(|it| &it.policy.deny_read);
-        let files = FileGuard::new(readable).hiding(hidden, workspace.root());
+        let files = FileGuard::new(readable).hiding(hidden);
         let processes = Arc::new(processes);
         ToolContext { processes, ..ToolContext::new(workspace, artifacts, files) }
     }
@@ -485,8 +500,7 @@ impl Shared {
         let artifacts = self.store.artifacts_dir(&header.run)?;
         let workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
         let workspace = earlier_artifacts.into_iter().fold(workspace, Workspace::allowing);
-        let further = start.further_roots.into_iter();
-        let workspace = further.fold(workspace, Workspace::allowing_writes);
+        let workspace = start.further_roots.into_iter().fold(workspace, Workspace::allowing_writes);
         let denied = start.permissions.policy.rules.deny.iter().map(|rule| &rule.rule);
         let readable = start.rights.without_files_of(denied);
         let journal = self.store.create(&header).await?;
@@ -504,6 +518,7 @@ impl Shared {
             unread.into_iter().filter_map(into_letter).for_each(|letter| inbox.put(letter));
         }
         let news = News::beginning_with(left_behind);
+        let hidden = self.hidden_places(workspace.root(), parent.map(Arc::as_ref));
         let live = Arc::new(LiveRun {
             run: Arc::new(run.assignment().clone()),
             events: EventLog::in_tree(Arc::clone(&self.store), header, tree.clone()),
@@ -516,6 +531,7 @@ impl Shared {
             cancel: cancel.clone(),
             parent: parent.map(Arc::downgrade),
             permissions: start.permissions,
+            hidden: hidden.clone(),
             budget: Arc::clone(&budget),
             below: Mutex::default(),
         });
@@ -525,7 +541,7 @@ impl Shared {
         let delegate = host.map(|host| Delegate::new(host, runs, handle.clone()));
         let worktree = worktree.take();
         let artifacts = Artifacts::new(artifacts).masking(secrets.clone());
-        let context = self.context(workspace, artifacts, readable, worktree.as_ref());
+        let context = self.context(workspace, artifacts, readable, hidden, worktree.as_ref());
         let execution = Execution {
             run,
             opening,
@@ -745,6 +761,9 @@ async fn changes_of(
     workspace: PathBuf,
     artifacts: Arc<Artifacts>,
 ) -> Option<Changes> {
+    if changes.is_empty() {
+        return None;
+    }
     let kept = tokio::task::spawn_blocking(move || {
         let has_vanished = |change: &FileChange| {
             let is_new = change.before.is_none() && change.after.is_some();

@@ -22,8 +22,29 @@ use crate::tool::workspace::{Location, PathError, Workspace};
 #[derive(Debug, Clone)]
 pub struct FileGuard {
     rights: Option<Arc<ToolSet>>,
-    /// Directories and files inside the workspace that no tool may have.
-    hidden: Arc<[PathBuf]>,
+    hidden: HiddenPlaces,
+}
+
+/// Directories and files inside a workspace that no tool may have.
+#[derive(Debug, Clone, Default)]
+pub struct HiddenPlaces {
+    root: PathBuf,
+    places: Arc<[PathBuf]>,
+}
+
+impl HiddenPlaces {
+    /// Those of these places that lie below that root. This reads the disk.
+    pub fn below<'p>(root: &Path, places: impl IntoIterator<Item = &'p PathBuf>) -> Self {
+        let real = |place: &PathBuf| fs::canonicalize(place).unwrap_or_else(|_| place.clone());
+        let places = places.into_iter().map(real);
+        let places = places.filter(|place| place != root && place.starts_with(root)).collect();
+        Self { root: root.to_owned(), places }
+    }
+
+    /// The same for a run in that directory, if it is the directory they were found for.
+    pub(crate) fn also_below(&self, root: &Path) -> Option<Self> {
+        (self.root == root).then(|| self.clone())
+    }
 }
 
 /// Which files one tool may have.
@@ -38,27 +59,24 @@ pub(super) struct Readable {
 impl FileGuard {
     /// The files that these rights allow.
     pub fn new(rights: Arc<ToolSet>) -> Self {
-        Self { rights: Some(rights), hidden: Arc::default() }
+        Self { rights: Some(rights), hidden: HiddenPlaces::default() }
     }
 
     /// Every file of the workspace.
     pub fn unrestricted() -> Self {
-        Self { rights: None, hidden: Arc::default() }
+        Self { rights: None, hidden: HiddenPlaces::default() }
     }
 
-    /// The same without these places, as far as they lie below that root. This reads the disk.
+    /// The same without these places.
     #[must_use]
-    pub fn hiding<'p>(self, places: impl IntoIterator<Item = &'p PathBuf>, root: &Path) -> Self {
-        let real = |place: &PathBuf| fs::canonicalize(place).unwrap_or_else(|_| place.clone());
-        let places = places.into_iter().map(real);
-        let hidden = places.filter(|place| place != root && place.starts_with(root)).collect();
+    pub fn hiding(self, hidden: HiddenPlaces) -> Self {
         Self { hidden, ..self }
     }
 
     pub(super) fn of(&self, tool: BuiltinTool) -> Readable {
         let tool = tool.into();
         let rights = self.rights.clone().filter(|rights| rights.tells_files_apart(&tool));
-        Readable { tool, rights, hidden: Arc::clone(&self.hidden) }
+        Readable { tool, rights, hidden: Arc::clone(&self.hidden.places) }
     }
 }
 

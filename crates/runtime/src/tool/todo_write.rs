@@ -8,10 +8,7 @@ use std::fmt::Write as _;
 use attache_kernel::rights::tool_name::BuiltinTool;
 use serde_json::{Value, json};
 
-use super::{
-    Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
-    arguments::Arguments,
-};
+use super::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, arguments::Arguments};
 
 /// The most entries of a list.
 const MOST_ENTRIES: usize = 100;
@@ -38,25 +35,21 @@ enum Status {
 
 impl TodoWrite {
     pub(super) fn new() -> Self {
-        let spec = ToolSpec {
-            name: BuiltinTool::TodoWrite.into(),
-            description: include_str!("TodoWrite.md").trim_ascii().to_owned(),
-            concurrency: Concurrency::Parallel,
-            repetition: Repeatability::Repeatable,
-            parameters: json!({
+        let parameters = json!({
+            "type": "object",
+            "properties": {"todos": {"type": "array", "items": {
                 "type": "object",
-                "properties": {"todos": {"type": "array", "items": {
-                    "type": "object",
-                    "properties": {
-                        "content": {"type": "string"},
-                        "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
-                        "activeForm": {"type": "string"},
-                    },
-                    "required": ["content", "status"],
-                }}},
-                "required": ["todos"],
-            }),
-        };
+                "properties": {
+                    "content": {"type": "string"},
+                    "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
+                    "activeForm": {"type": "string"},
+                },
+                "required": ["content", "status"],
+            }}},
+            "required": ["todos"],
+        });
+        let spec =
+            ToolSpec::reading(BuiltinTool::TodoWrite, include_str!("TodoWrite.md"), parameters);
         Self { spec }
     }
 }

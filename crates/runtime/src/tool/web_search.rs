@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use self::provider::Found;
 pub use self::provider::{SearchKey, SearchProvider, SearchSetup, SearchSetupError};
 use super::{
-    Concurrency, Foresight, ForesightFuture, Repeatability, Tool, ToolContext, ToolFuture,
-    ToolOutput, ToolSpec, arguments::Arguments,
+    Foresight, ForesightFuture, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
+    arguments::Arguments,
 };
 use crate::model::http::{self, HttpError, Tls};
 
@@ -47,21 +47,20 @@ impl WebSearch {
     /// Searches with that provider.
     pub fn new(setup: SearchSetup) -> Self {
         let domains = json!({"type": "array", "items": {"type": "string"}});
-        let spec = ToolSpec {
-            name: BuiltinTool::WebSearch.into(),
-            description: include_str!("web_search/description.md").trim_ascii().to_owned(),
-            concurrency: Concurrency::Parallel,
-            repetition: Repeatability::Repeatable,
-            parameters: json!({
-                "type": "object",
-                "properties": {
-                    "query": {"type": "string"},
-                    "allowed_domains": domains,
-                    "blocked_domains": domains,
-                },
-                "required": ["query"],
-            }),
-        };
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "query": {"type": "string"},
+                "allowed_domains": domains,
+                "blocked_domains": domains,
+            },
+            "required": ["query"],
+        });
+        let spec = ToolSpec::reading(
+            BuiltinTool::WebSearch,
+            include_str!("web_search/description.md"),
+            parameters,
+        );
         Self { spec, setup, client: OnceLock::new() }
     }
 

@@ -45,8 +45,8 @@ impl Acting {
     fn new(pieces: Vec<&'static str>) -> Self {
         let spec = ToolSpec {
             name: BuiltinTool::WriteFile.into(),
-            description: "Acts.".to_owned(),
-            parameters: json!({"type": "object"}),
+            description: "Acts.".into(),
+            parameters: json!({"type": "object"}).into(),
             concurrency: Concurrency::Exclusive,
             repetition: Repeatability::Once,
         };

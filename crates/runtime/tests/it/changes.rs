@@ -68,8 +68,8 @@ async fn stopped(then: Then) -> (Arc<RunResult>, String, Vec<FileChange>) {
     let changed = Arc::new(Notify::new());
     let spec = ToolSpec {
         name: BuiltinTool::WriteFile.into(),
-        description: "Changes a file.".to_owned(),
-        parameters: json!({"type": "object"}),
+        description: "Changes a file.".into(),
+        parameters: json!({"type": "object"}).into(),
         concurrency: Concurrency::Exclusive,
         repetition: Repeatability::Once,
     };

@@ -32,8 +32,8 @@ impl Spawn {
         let (started, seen) = unbounded_channel();
         let spec = ToolSpec {
             name: ToolName::Host("spawn".to_owned()),
-            description: "Starts an agent.".to_owned(),
-            parameters: json!({"type": "object"}),
+            description: "Starts an agent.".into(),
+            parameters: json!({"type": "object"}).into(),
             concurrency: Concurrency::Parallel,
             repetition: Repeatability::Once,
         };

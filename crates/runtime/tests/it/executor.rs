@@ -111,8 +111,8 @@ fn tool(
 ) -> Arc<dyn Tool> {
     let spec = ToolSpec {
         name: builtin.into(),
-        description: "Does it.".to_owned(),
-        parameters: json!({"type": "object"}),
+        description: "Does it.".into(),
+        parameters: json!({"type": "object"}).into(),
         concurrency,
         repetition: match concurrency {
             Concurrency::Parallel => Repeatability::Repeatable,

@@ -145,10 +145,11 @@ async fn ask(model: &RemoteModel) -> Heard {
 fn read_file() -> ToolSpec {
     ToolSpec {
         name: BuiltinTool::ReadFile.into(),
-        description: "Reads a file.".to_owned(),
+        description: "Reads a file.".into(),
         parameters: json!({
             "type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"],
-        }),
+        })
+        .into(),
         concurrency: Concurrency::Parallel,
         repetition: Repeatability::Repeatable,
     }

@@ -15,11 +15,7 @@ use attache_kernel::{
     rights::tool_name::ToolName,
     run::{event::activity::SubagentActivityEvent, message::Message},
 };
-use attache_runtime::{
-    host::Subject,
-    prelude::*,
-    tool::{Concurrency, Repeatability},
-};
+use attache_runtime::{host::Subject, prelude::*};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -190,17 +186,13 @@ struct AddNote {
 
 impl AddNote {
     fn new(notes: PathBuf) -> Self {
-        let spec = ToolSpec {
-            name: ToolName::Host("add_note".to_owned()),
-            description: "Appends a line to notes.txt.".to_owned(),
-            parameters: json!({
-                "type": "object",
-                "properties": { "text": { "type": "string" } },
-                "required": ["text"],
-            }),
-            concurrency: Concurrency::Exclusive,
-            repetition: Repeatability::Once,
-        };
+        let parameters = json!({
+            "type": "object",
+            "properties": { "text": { "type": "string" } },
+            "required": ["text"],
+        });
+        let name = ToolName::Host("add_note".to_owned());
+        let spec = ToolSpec::acting(name, "Appends a line to notes.txt.", parameters);
         Self { spec, notes }
     }
 }

@@ -3,6 +3,8 @@
 //! Without an output schema it takes one text, `result`; with one it takes the argument the
 //! definition names, and nothing that breaks the schema is ever accepted.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::prose;
@@ -140,8 +142,8 @@ pub(crate) fn spec(config: Option<&OutputConfig>) -> ToolSpec {
     };
     ToolSpec {
         name: ToolName::Host(COMPLETE_TASK.to_owned()),
-        description: prose::COMPLETE_TASK.to_owned(),
-        parameters,
+        description: prose::COMPLETE_TASK.into(),
+        parameters: Arc::new(parameters),
         concurrency: Concurrency::Parallel,
         repetition: Repeatability::Repeatable,
     }
@@ -421,7 +423,7 @@ mod tests {
     #[test]
     fn the_offer_asks_for_one_argument() {
         assert_eq!(
-            spec(None).parameters,
+            *spec(None).parameters,
             json!({"type": "object",
                 "properties": {"result": {"type": "string", "description": prose::COMPLETE_TASK_RESULT}},
                 "required": ["result"], "additionalProperties": false})

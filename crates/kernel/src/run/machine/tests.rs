@@ -84,8 +84,8 @@ pub(super) fn guard() -> SharedGuard {
 fn tool(tool: BuiltinTool, concurrency: Concurrency, repetition: Repeatability) -> ToolSpec {
     ToolSpec {
         name: tool.into(),
-        description: format!("{} for tests", tool.as_str()),
-        parameters: json!({"type": "object"}),
+        description: format!("{} for tests", tool.as_str()).into(),
+        parameters: json!({"type": "object"}).into(),
         concurrency,
         repetition,
     }

@@ -26,7 +26,7 @@ fn every_tool_has_its_prose_beside_its_code() {
     for tool in fixture.tools.iter().filter(|tool| !is_delegation(tool)) {
         let spec = tool.spec();
         let prose = fs::read_to_string(directory.join(format!("{}.md", spec.name))).unwrap();
-        assert_eq!(spec.description, prose.trim());
+        assert_eq!(&*spec.description, prose.trim());
         assert_eq!(spec.parameters["type"], "object");
         let mut acting = BuiltinTool::WRITERS.iter().copied().chain([
             BuiltinTool::Shell,
