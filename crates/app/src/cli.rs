@@ -132,6 +132,7 @@ pub(crate) enum Command {
     New(commands::new::NewArgs),
     Trust(commands::trust::TrustArgs),
     Untrust(commands::untrust::UntrustArgs),
+    Mcp(commands::mcp::McpArgs),
     Login(commands::login::LoginArgs),
     Logout(commands::logout::LogoutArgs),
     Transcript(commands::transcript::TranscriptArgs),

@@ -10,6 +10,7 @@ pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod may;
+pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod new;
 pub(crate) mod output;
@@ -105,6 +106,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
         Command::New(args) => new::run(&args, &setup),
         Command::Trust(args) => trust::run(&args, setup),
         Command::Untrust(args) => untrust::run(&args, setup),
+        Command::Mcp(args) => mcp::run(&args, &cli.globals, &setup),
         Command::Login(args) => login::run(&args, &setup),
         Command::Logout(args) => logout::run(&args, &setup),
         Command::Transcript(args) => transcript::run(&args, &setup),

@@ -9,6 +9,7 @@ mod duration;
 mod environment;
 mod failure;
 mod log;
+mod mcp;
 mod no_effect;
 mod open_files;
 mod print;

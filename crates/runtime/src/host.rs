@@ -267,7 +267,8 @@ impl Host {
         let stance = Stance::of(&definition);
         let permissions =
             self.permissions(stance, order.parent.as_ref(), &root, order.auto_approval);
-        let session = parent.map_or_else(new_session_id, |parent| parent.session_id.clone());
+        let session = parent.map(|parent| parent.session_id.clone());
+        let session = session.or_else(|| order.session.clone()).unwrap_or_else(new_session_id);
         let ids = (run_id, session);
         let mut assignment = Assignment {
             parent_id: parent.map(|parent| parent.agent_id.clone()),
@@ -407,8 +408,8 @@ impl Host {
         assignment.depth = depth;
         if parent_id.is_some() {
             assignment.parent_id = parent_id;
-            assignment.description = order.description;
         }
+        assignment.description = order.description;
         assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
         let mut assignment = assignment.narrowed_to(&filtered.tools, limits);
         assignment.model = connection.used;

@@ -16,7 +16,7 @@ pub mod host;
 #[doc(hidden)]
 pub mod agents;
 
-mod delegation;
+pub mod delegation;
 
 #[doc(hidden)]
 pub mod executor;

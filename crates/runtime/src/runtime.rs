@@ -15,7 +15,7 @@ use crate::{
     events::TreeEvents,
     host::{Agent, EarlierRun, Host, Order, OrderError, Prepared},
     store::Store,
-    tasks::{RunHandle, Runs, StartError},
+    tasks::{Client, Delegate, RunHandle, Runs, StartError},
 };
 
 /// Runs agents. A copy is the same runtime.
@@ -122,6 +122,11 @@ impl Runtime {
     /// Where runs are written down.
     pub fn store(&self) -> &Arc<dyn Store> {
         self.runs.store()
+    }
+
+    /// What starts agents for a client that is not a run.
+    pub(crate) fn delegate_for(&self, client: Client) -> Delegate {
+        Delegate::for_client(Arc::clone(&self.host), self.runs.downgrade(), client)
     }
 
     /// The front door's parts.

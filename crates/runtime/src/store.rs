@@ -10,7 +10,7 @@ mod mailbox;
 mod secrets;
 mod summary;
 
-use std::{any::Any, fmt, path::PathBuf, pin::Pin, sync::Arc};
+use std::{any::Any, fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
 use attache_kernel::{
     id::{RunId, SessionId},
@@ -86,6 +86,10 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Leaves a letter for a run under way, whoever drives it. The id may be the beginning of one where
     /// that is clear.
     fn post<'a>(&'a self, id: &'a str, kind: MailKind) -> StoreFuture<'a, Posted>;
+
+    /// Waits until a run has ended or nobody drives it any more, whoever drives it; false if that takes
+    /// longer.
+    fn wait_for_end<'a>(&'a self, id: &'a str, at_most: Duration) -> StoreFuture<'a, bool>;
 
     /// The mailbox of a run that this process drives.
     fn mailbox(&self, run: &Assignment) -> Result<Arc<dyn Mailbox>, StoreError>;

@@ -5,6 +5,7 @@
 
 mod call_rules;
 mod children;
+mod client;
 mod delegate;
 mod handle;
 mod inbox;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 pub use self::{
     call_rules::Permissions,
     children::Child,
+    client::{Client, ClientReach, DetachedOrder, DetachedSubject, LaunchFuture, Launcher},
     delegate::{Delegate, DelegateError},
     handle::{RunHandle, RuntimeDropped},
     inbox::{Inbox, InboxError},

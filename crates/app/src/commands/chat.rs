@@ -9,7 +9,7 @@ use attache_kernel::run::assignment::BackgroundWork;
 use clap::Args;
 use tokio::sync::mpsc;
 
-use super::run::{self, Approve, RunArgs, RunOptions, Who};
+use super::run::{self, Approve, ClientArgs, RunArgs, RunOptions, Who};
 use crate::{
     failure::{Exit, Failure},
     open_files,
@@ -64,6 +64,7 @@ impl ChatArgs {
             task: vec![line.to_owned()],
             inputs: Vec::new(),
             trust: false,
+            client: ClientArgs::default(),
             options: RunOptions {
                 // What was chosen for the first message stays.
                 model: self

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::{
     output,
-    run::{self, RunArgs, RunOptions, Who},
+    run::{self, ClientArgs, RunArgs, RunOptions, Who},
 };
 use crate::{
     background::{self, Launched},
@@ -57,6 +57,7 @@ impl ExecArgs {
             task: self.prompt.clone(),
             inputs: Vec::new(),
             trust: false,
+            client: ClientArgs::default(),
             options: RunOptions {
                 background: self.options.background || self.detach,
                 ..self.options.clone()

@@ -74,6 +74,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(super) trust: bool,
     #[command(flatten)]
+    pub(super) client: ClientArgs,
+    #[command(flatten)]
     pub(super) options: RunOptions,
     /// Whether the main agent is to do it.
     #[arg(skip)]
@@ -81,6 +83,17 @@ pub(crate) struct RunArgs {
     /// Whether the agent's place on the command line is before `--resume`; after it, words are the task.
     #[arg(skip)]
     pub(super) agent_stands_first: bool,
+}
+
+/// The client of the MCP server for whom it is done. Only the server starts this program like that.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ClientArgs {
+    /// The session of the client.
+    #[arg(long, value_name = "ID", hide = true, requires = "background")]
+    pub(super) mcp_session: Option<String>,
+    /// The task in a few words, as the client says it.
+    #[arg(long, value_name = "WORDS", hide = true, requires = "mcp_session")]
+    pub(super) description: Option<String>,
 }
 
 /// The options of a run, whoever does it.

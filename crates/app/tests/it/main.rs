@@ -22,6 +22,8 @@ mod list;
 mod log;
 mod login;
 mod may;
+#[cfg(test)]
+mod mcp;
 mod models;
 mod new;
 mod progress;

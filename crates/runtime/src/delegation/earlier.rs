@@ -1,6 +1,6 @@
 //! Agents that were started before: those under way, those that ended, those whose process ended first.
 //!
-//! Invariant: a model reaches only the runs of its own session.
+//! Invariant: a model reaches only the runs of its own session, and a client only those it may reach.
 
 use attache_kernel::{
     id::{AgentName, RunId},
@@ -10,7 +10,7 @@ use attache_kernel::{
 use super::report;
 use crate::{
     host::{EarlierRun, OrderError},
-    store::{RunState, Store, Transcript},
+    store::{MailKind, Posted, RunState, Store, Transcript},
     tasks::{Child, Delegate, InboxError, RecordedRun, RunHandle},
     tool::ToolOutput,
 };
@@ -19,6 +19,8 @@ use crate::{
 pub(super) enum Found {
     /// It works for this run.
     UnderWay(RunHandle),
+    /// It goes on, in another process.
+    Elsewhere(RunId),
     /// It ended, or was cut off.
     Ended(EarlierRun),
 }
@@ -29,10 +31,8 @@ pub(super) async fn find(id: &str, delegate: &Delegate) -> Result<Found, ToolOut
         return Ok(Found::UnderWay(handle));
     }
     let transcript = transcript(id, delegate).await?;
-    if transcript.state == RunState::Running {
-        return Err(ToolOutput::error(
-            OrderError::StillRuns(transcript.header.run.agent_id).to_string(),
-        ));
+    if matches!(transcript.state, RunState::Queued | RunState::Running) {
+        return Ok(Found::Elsewhere(transcript.header.run.agent_id));
     }
     let run = fold(transcript.into_lines()).map_err(|error| {
         ToolOutput::error(format!("the transcript of that agent cannot be read: {error}"))
@@ -40,9 +40,8 @@ pub(super) async fn find(id: &str, delegate: &Delegate) -> Result<Found, ToolOut
     Ok(Found::Ended(EarlierRun::new(run)))
 }
 
-/// A run of the same session that is not this one, as it was written down.
+/// A run that the caller may reach, as it was written down.
 pub(super) async fn transcript(id: &str, delegate: &Delegate) -> Result<Transcript, ToolOutput> {
-    let own = delegate.parent().assignment();
     let unknown = || {
         let text = serde_json::json!({
             "status": "not_found", "message": format!("No task found with that agent_id: {id}"),
@@ -51,11 +50,7 @@ pub(super) async fn transcript(id: &str, delegate: &Delegate) -> Result<Transcri
     };
     let store = delegate.store().ok_or_else(unknown)?;
     let transcript = store.read(id.trim()).await.map_err(|_| unknown())?;
-    let run = &transcript.header.run;
-    if run.session_id != own.session_id || run.agent_id == own.agent_id {
-        return Err(unknown());
-    }
-    Ok(transcript)
+    if delegate.reaches(&transcript.header.run) { Ok(transcript) } else { Err(unknown()) }
 }
 
 /// Leaves a message for an agent that works; `None` if it has just ended, and can be continued.
@@ -64,19 +59,36 @@ pub(super) async fn message(
     text: &str,
 ) -> Result<Option<ToolOutput>, ToolOutput> {
     match handle.inbox().message(text) {
-        Ok(()) => {
-            let sent = serde_json::json!({
-                "status": "message_sent", "agent_id": handle.id(),
-                "message": "it reads the prompt with its next turn",
-            });
-            Ok(Some(ToolOutput::text(sent.to_string())))
-        }
+        Ok(()) => Ok(Some(sent(handle.id()))),
         Err(InboxError::Ended) => {
             handle.result().await.map_err(|error| ToolOutput::error(error.to_string()))?;
             Ok(None)
         }
         Err(error @ InboxError::Full) => Err(ToolOutput::error(format!("{error}; try again"))),
     }
+}
+
+/// The same for an agent that works in another process.
+pub(super) async fn post(
+    run: &RunId,
+    text: &str,
+    delegate: &Delegate,
+) -> Result<Option<ToolOutput>, ToolOutput> {
+    let Some(store) = delegate.store() else { return Ok(None) };
+    let letter = MailKind::Message { text: text.to_owned() };
+    match store.post(run.as_str(), letter).await {
+        Ok(Posted::Left(_)) => Ok(Some(sent(run))),
+        Ok(Posted::Ended(_) | Posted::Abandoned) => Ok(None),
+        Err(error) => Err(ToolOutput::error(error.report())),
+    }
+}
+
+fn sent(run: &RunId) -> ToolOutput {
+    let sent = serde_json::json!({
+        "status": "message_sent", "agent_id": run,
+        "message": "it reads the prompt with its next turn",
+    });
+    ToolOutput::text(sent.to_string())
 }
 
 /// An agent's name that does not fit the run is an error, not a new agent.

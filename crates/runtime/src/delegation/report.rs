@@ -8,7 +8,7 @@ use attache_kernel::{
 };
 use serde_json::{Value, json};
 
-use crate::tool::ToolOutput;
+use crate::{tasks::Delegate, tool::ToolOutput};
 
 /// How much of one result stands in an announcement; the whole can be asked for.
 const LONGEST_ANNOUNCED: usize = 8 * 1024;
@@ -36,8 +36,11 @@ pub(super) fn launched(agent_id: &RunId, description: &str) -> ToolOutput {
 }
 
 /// An agent still works.
-pub(super) fn still_runs(agent_id: &RunId) -> ToolOutput {
-    let message = "it still runs; ask again later, or go on: you are told when it ends";
+pub(super) fn still_runs(agent_id: &RunId, delegate: &Delegate) -> ToolOutput {
+    let message = match delegate.parent() {
+        Some(_) => "it still runs; ask again later, or go on: you are told when it ends",
+        None => "it still runs; ask again later",
+    };
     let text = json!({"status": "running", "agent_id": agent_id, "message": message});
     ToolOutput::text(text.to_string())
 }

@@ -4,10 +4,10 @@ use attache_kernel::rights::tool_name::BuiltinTool;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{delegate, request::read};
+use super::{Delegation, request::read};
 use crate::{
     tasks::Delegate,
-    tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec},
+    tool::{ToolFuture, ToolOutput, ToolSpec},
 };
 
 /// Describes an agent.
@@ -62,15 +62,14 @@ fn answer(request: &Request, delegate: &Delegate) -> ToolOutput {
     ToolOutput::text(text.to_string())
 }
 
-impl Tool for SubagentDescribe {
+impl Delegation for SubagentDescribe {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+    fn answer<'a>(&'a self, arguments: Value, delegate: &'a Delegate) -> ToolFuture<'a> {
         Box::pin(async move {
-            let answer = || Ok::<_, ToolOutput>(answer(&read(arguments)?, delegate(context)?));
-            answer().unwrap_or_else(|error| error)
+            read(arguments).map_or_else(|error| error, |request| answer(&request, delegate))
         })
     }
 }

@@ -8,10 +8,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    delegate, offered,
+    Delegation, offered,
     request::{read, words},
 };
-use crate::tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec};
+use crate::{
+    tasks::Delegate,
+    tool::{ToolFuture, ToolOutput, ToolSpec},
+};
 
 /// The maximum number of agents in one answer.
 const MOST: usize = 50;
@@ -64,19 +67,15 @@ fn answer(request: &Request, records: &[Record]) -> ToolOutput {
     ToolOutput::text(text.to_string())
 }
 
-impl Tool for SubagentList {
+impl Delegation for SubagentList {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+    fn answer<'a>(&'a self, arguments: Value, delegate: &'a Delegate) -> ToolFuture<'a> {
         Box::pin(async move {
-            let answer = || {
-                let delegate = delegate(context)?;
-                let request: Request = read(arguments)?;
-                Ok::<_, ToolOutput>(answer(&request, &delegate.agents().records))
-            };
-            answer().unwrap_or_else(|error| error)
+            let listed = |request: Request| answer(&request, &delegate.agents().records);
+            read(arguments).map_or_else(|error| error, listed)
         })
     }
 }

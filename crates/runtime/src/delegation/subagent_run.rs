@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    delegate, report,
+    Delegation, report,
     request::{read, words},
     task::{AS_LONG_AS_IT_TAKES, lookup_reason, reason},
     waiting::{Attended, Waited},
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     host::Order,
     tasks::Delegate,
-    tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec},
+    tool::{ToolFuture, ToolOutput, ToolSpec},
 };
 
 /// Runs an agent.
@@ -70,51 +70,48 @@ impl SubagentRun {
             },
         }
     }
+}
 
-    async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
-        let failed = |why: String| ToolOutput::error(format!("Sub-agent execution failed: {why}"));
-        let agent = delegate.agent(&request.name);
-        let agent = agent.map_err(|error| failed(lookup_reason(&error, delegate)))?;
-        let order = Order { model: request.model, ..Order::new(agent, request.task.clone()) };
-        let started = delegate.start(order).await.map_err(|error| failed(reason(&error)))?;
-        let waited = Attended::new(started.0).wait().await;
-        match waited.map_err(|error| failed(error.to_string()))? {
-            Waited::Ended(result) => {
-                delegate.parent().live().children.forget(&result.agent_id);
-                let success = result.status == Status::Goal;
-                let told = SubAgentResult {
-                    agent_name: result.agent_type.as_str(),
-                    task: &request.task,
-                    success,
-                    output: &result.result,
-                    error: result.error.as_deref(),
-                };
-                let text = json!(told).to_string();
-                Ok(if success { ToolOutput::text(text) } else { ToolOutput::error(text) })
-            }
-            Waited::Detached(handle) => {
-                delegate.detached(&handle);
-                Ok(report::launched(handle.id(), &request.task))
-            }
+async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
+    let failed = |why: String| ToolOutput::error(format!("Sub-agent execution failed: {why}"));
+    let agent = delegate.agent(&request.name);
+    let agent = agent.map_err(|error| failed(lookup_reason(&error, delegate)))?;
+    let order = Order { model: request.model, ..Order::new(agent, request.task.clone()) };
+    let started = delegate.start(order).await.map_err(|error| failed(reason(&error)))?;
+    let waited = Attended::new(started.0).wait().await;
+    match waited.map_err(|error| failed(error.to_string()))? {
+        Waited::Ended(result) => {
+            delegate.forget(&result.agent_id);
+            let success = result.status == Status::Goal;
+            let told = SubAgentResult {
+                agent_name: result.agent_type.as_str(),
+                task: &request.task,
+                success,
+                output: &result.result,
+                error: result.error.as_deref(),
+            };
+            let text = json!(told).to_string();
+            Ok(if success { ToolOutput::text(text) } else { ToolOutput::error(text) })
+        }
+        Waited::Detached(handle) => {
+            delegate.detached(&handle);
+            Ok(report::launched(handle.id(), &request.task))
         }
     }
 }
 
-impl Tool for SubagentRun {
+impl Delegation for SubagentRun {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn time_limit(&self, _: &Value, _: Duration) -> Duration {
+    fn time_limit(&self, _: Duration) -> Duration {
         AS_LONG_AS_IT_TAKES
     }
 
-    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+    fn answer<'a>(&'a self, arguments: Value, delegate: &'a Delegate) -> ToolFuture<'a> {
         Box::pin(async move {
-            let answer = async {
-                let delegate = delegate(context)?;
-                Self::answer(read(arguments)?, delegate).await
-            };
+            let answer = async { answer(read(arguments)?, delegate).await };
             answer.await.unwrap_or_else(|error| error)
         })
     }

@@ -4,17 +4,14 @@ use std::time::Duration;
 
 use attache_kernel::{
     agent::registry::LookupError,
-    rights::{
-        filter::{Schedule, ToolSet},
-        tool_name::BuiltinTool,
-    },
+    rights::{filter::Schedule, tool_name::BuiltinTool},
     run::tool_spec::{Concurrency, Repeatability},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    delegate,
+    Delegation,
     earlier::{self, Found},
     offered, report,
     request::{flag, read, words},
@@ -23,7 +20,7 @@ use super::{
 use crate::{
     host::{EarlierRun, Host, Inputs, Order, OrderError, Subject},
     tasks::{Delegate, DelegateError},
-    tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec},
+    tool::{ToolFuture, ToolOutput, ToolSpec},
 };
 
 /// Longer than any run: an agent's own limits end it.
@@ -76,38 +73,49 @@ impl Task {
             },
         }
     }
+}
 
-    async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
-        let description = request.description.trim().to_owned();
-        let mut is_background = request.run_in_background == Some(true);
-        let subject = if let Some(id) = &request.resume {
-            match earlier::find(id, delegate).await? {
-                Found::UnderWay(handle) => {
-                    if let Some(sent) = earlier::message(&handle, &request.prompt).await? {
-                        return Ok(sent);
-                    }
-                    ended(id, &request, delegate).await?
+async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
+    let description = request.description.trim().to_owned();
+    let mut is_background = request.run_in_background == Some(true);
+    let subject = if let Some(id) = &request.resume {
+        match earlier::find(id, delegate).await? {
+            Found::UnderWay(handle) => {
+                if let Some(sent) = earlier::message(&handle, &request.prompt).await? {
+                    return Ok(sent);
                 }
-                Found::Ended(run) => named(run, &request)?,
+                ended(id, &request, delegate).await?
             }
-        } else {
-            let name = request.subagent_type.as_deref().unwrap_or_default();
-            let agent = delegate.agent(name).map_err(|error| unknown(&error, delegate))?;
-            is_background |= agent.definition().background;
-            agent.into()
-        };
-        let schedule = if is_background { Schedule::Background } else { Schedule::Foreground };
-        let order = Order {
-            description: Some(description.clone()).filter(|words| !words.is_empty()),
-            inputs: Inputs::Typed(request.inputs.unwrap_or_default()),
-            model: request.model.filter(|model| !model.eq_ignore_ascii_case("inherit")),
-            schedule,
-            ..Order::new(subject, request.prompt)
-        };
-        let (handle, _) = delegate.start(order).await.map_err(|error| refused(&error))?;
-        match schedule {
-            Schedule::Background => Ok(report::launched(handle.id(), &description)),
-            Schedule::Foreground => attend(delegate, Attended::new(handle), &description).await,
+            Found::Elsewhere(run) => {
+                if let Some(sent) = earlier::post(&run, &request.prompt, delegate).await? {
+                    return Ok(sent);
+                }
+                ended(id, &request, delegate).await?
+            }
+            Found::Ended(run) => named(run, &request)?,
+        }
+    } else {
+        let name = request.subagent_type.as_deref().unwrap_or_default();
+        let agent = delegate.agent(name).map_err(|error| unknown(&error, delegate))?;
+        is_background |= agent.definition().background;
+        agent.into()
+    };
+    let schedule = if is_background { Schedule::Background } else { Schedule::Foreground };
+    let order = Order {
+        description: Some(description.clone()).filter(|words| !words.is_empty()),
+        inputs: Inputs::Typed(request.inputs.unwrap_or_default()),
+        model: request.model.filter(|model| !model.eq_ignore_ascii_case("inherit")),
+        schedule,
+        ..Order::new(subject, request.prompt)
+    };
+    match schedule {
+        Schedule::Background => {
+            let id = delegate.start_background(order).await.map_err(|error| refused(&error))?;
+            Ok(report::launched(&id, &description))
+        }
+        Schedule::Foreground => {
+            let (handle, _) = delegate.start(order).await.map_err(|error| refused(&error))?;
+            attend(delegate, Attended::new(handle), &description).await
         }
     }
 }
@@ -116,7 +124,9 @@ impl Task {
 async fn ended(id: &str, request: &Request, delegate: &Delegate) -> Result<Subject, ToolOutput> {
     match earlier::find(id, delegate).await? {
         Found::Ended(run) => named(run, request),
-        Found::UnderWay(_) => Err(ToolOutput::error("the agent is about to end; try again")),
+        Found::UnderWay(_) | Found::Elsewhere(_) => {
+            Err(ToolOutput::error("the agent is about to end; try again"))
+        }
     }
 }
 
@@ -135,7 +145,7 @@ async fn attend(
     let waited = agent.wait().await.map_err(|error| ToolOutput::error(error.to_string()))?;
     match waited {
         Waited::Ended(result) => {
-            delegate.parent().live().children.forget(&result.agent_id);
+            delegate.forget(&result.agent_id);
             Ok(report::ended(&result))
         }
         Waited::Detached(handle) => {
@@ -149,7 +159,7 @@ async fn attend(
 pub(super) fn reason(error: &DelegateError) -> String {
     let hint = match error {
         DelegateError::Order(error) => error.hint(),
-        DelegateError::Start(_) | DelegateError::ShutDown => None,
+        DelegateError::Start(_) | DelegateError::Launch(_) | DelegateError::ShutDown => None,
     };
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -196,27 +206,24 @@ fn refused(error: &DelegateError) -> ToolOutput {
     ToolOutput::error(reason(error))
 }
 
-impl Tool for Task {
+impl Delegation for Task {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn spec_for(&self, host: &Host, _: &ToolSet) -> Option<ToolSpec> {
+    fn spec_for(&self, host: &Host) -> Option<ToolSpec> {
         let agents = offered::list(&host.agents().records);
         let description = format!("{}\n\nAgents:\n{agents}", self.spec.description);
         Some(ToolSpec { description: description.into(), ..self.spec.clone() })
     }
 
-    fn time_limit(&self, _: &Value, _: Duration) -> Duration {
+    fn time_limit(&self, _: Duration) -> Duration {
         AS_LONG_AS_IT_TAKES
     }
 
-    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+    fn answer<'a>(&'a self, arguments: Value, delegate: &'a Delegate) -> ToolFuture<'a> {
         Box::pin(async move {
-            let answer = async {
-                let delegate = delegate(context)?;
-                Self::answer(read(arguments)?, delegate).await
-            };
+            let answer = async { answer(read(arguments)?, delegate).await };
             answer.await.unwrap_or_else(|error| error)
         })
     }

@@ -11,14 +11,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    delegate, earlier, report,
+    Delegation, earlier, report,
     request::{flag, read, seconds},
     task::AS_LONG_AS_IT_TAKES,
 };
 use crate::{
     store::RunState,
     tasks::{Child, Delegate, RecordedRun},
-    tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec},
+    tool::{ToolFuture, ToolOutput, ToolSpec},
 };
 
 /// How long a call waits unless it says otherwise, in seconds.
@@ -61,35 +61,42 @@ impl TaskOutput {
             },
         }
     }
-
-    async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
-        let id = request.agent_id.trim();
-        let result = match delegate.child(id) {
-            Some(Child::Ended(result)) => result,
-            Some(Child::UnderWay(handle)) => {
-                let longest = Duration::try_from_secs_f64(request.timeout.unwrap_or(USUAL_TIMEOUT));
-                let longest = longest.unwrap_or(AS_LONG_AS_IT_TAKES).min(AS_LONG_AS_IT_TAKES);
-                let longest = if request.block == Some(false) { Duration::ZERO } else { longest };
-                match tokio::time::timeout(longest, handle.result()).await {
-                    Err(_) => return Ok(report::still_runs(handle.id())),
-                    Ok(ended) => ended.map_err(|error| ToolOutput::error(error.to_string()))?,
-                }
-            }
-            None => return written(id, delegate).await,
-        };
-        Ok(delivering(result.agent_id.clone(), report::ended(&result)))
-    }
 }
 
-/// The result of an agent that ended in an earlier process.
-async fn written(id: &str, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
+async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
+    let id = request.agent_id.trim();
+    let longest = Duration::try_from_secs_f64(request.timeout.unwrap_or(USUAL_TIMEOUT));
+    let longest = longest.unwrap_or(AS_LONG_AS_IT_TAKES).min(AS_LONG_AS_IT_TAKES);
+    let longest = if request.block == Some(false) { Duration::ZERO } else { longest };
+    let result = match delegate.child(id) {
+        Some(Child::Ended(result)) => result,
+        Some(Child::UnderWay(handle)) => {
+            match tokio::time::timeout(longest, handle.result()).await {
+                Err(_) => return Ok(report::still_runs(handle.id(), delegate)),
+                Ok(ended) => ended.map_err(|error| ToolOutput::error(error.to_string()))?,
+            }
+        }
+        None => return written(id, longest, delegate).await,
+    };
+    Ok(delivering(result.agent_id.clone(), report::ended(&result)))
+}
+
+/// The result of an agent that ended in an earlier process, or works in another one.
+async fn written(
+    id: &str,
+    longest: Duration,
+    delegate: &Delegate,
+) -> Result<ToolOutput, ToolOutput> {
     let transcript = earlier::transcript(id, delegate).await?;
     let agent_id = transcript.header.run.agent_id;
-    if matches!(transcript.state, RunState::Queued | RunState::Running) {
-        return Ok(report::still_runs(&agent_id));
-    }
     let unreadable = || ToolOutput::error("the transcript of that agent cannot be read");
     let store = delegate.store().ok_or_else(unreadable)?;
+    if matches!(transcript.state, RunState::Queued | RunState::Running) {
+        let ended = store.wait_for_end(agent_id.as_str(), longest).await;
+        if !ended.map_err(|_| unreadable())? {
+            return Ok(report::still_runs(&agent_id, delegate));
+        }
+    }
     let run = RecordedRun::read(agent_id.as_str(), &*store).await.map_err(|_| unreadable())?;
     let answer = if run.has_ended {
         report::ended(&run.result)
@@ -104,21 +111,18 @@ pub(super) fn delivering(agent_id: RunId, answer: ToolOutput) -> ToolOutput {
     ToolOutput { delivers: vec![agent_id], ..answer }
 }
 
-impl Tool for TaskOutput {
+impl Delegation for TaskOutput {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn time_limit(&self, _: &Value, _: Duration) -> Duration {
+    fn time_limit(&self, _: Duration) -> Duration {
         AS_LONG_AS_IT_TAKES
     }
 
-    fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+    fn answer<'a>(&'a self, arguments: Value, delegate: &'a Delegate) -> ToolFuture<'a> {
         Box::pin(async move {
-            let answer = async {
-                let delegate = delegate(context)?;
-                Self::answer(read(arguments)?, delegate).await
-            };
+            let answer = async { answer(read(arguments)?, delegate).await };
             answer.await.unwrap_or_else(|error| error)
         })
     }

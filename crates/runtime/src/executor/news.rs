@@ -76,8 +76,9 @@ impl Driver {
     /// Subagents that were stopped have ended before the run goes on, and their ends are in its
     /// transcript.
     pub(super) async fn await_stopped_children(&mut self) -> Result<(), StoreError> {
-        let Some(delegate) = &self.context.delegate else { return Ok(()) };
-        let children = delegate.parent().live().children.under_way();
+        let parent = self.context.delegate.as_ref().and_then(|delegate| delegate.parent());
+        let Some(parent) = parent else { return Ok(()) };
+        let children = parent.live().children.under_way();
         for child in children.iter().filter(|child| child.is_cancelled()) {
             // Dropped with the runtime, there is nothing to wait for.
             drop(child.result().await);

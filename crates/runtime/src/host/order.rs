@@ -9,6 +9,7 @@ use attache_kernel::{
         definition::{Definition, Trust},
         registry::Record,
     },
+    id::SessionId,
     rights::{filter::Schedule, permission::AutoApproval},
     run::{
         Run,
@@ -57,6 +58,8 @@ pub struct Order {
     pub working_directory: Option<PathBuf>,
     /// Where the session was started from; none is a subagent of that name.
     pub source: Option<SessionSource>,
+    /// The session it belongs to; none is its parent's, or a new one.
+    pub session: Option<SessionId>,
     /// The date as the agent is to read it; none is today's in UTC.
     pub today: Option<String>,
     /// Who is asked whether a call may begin; none refuses what would have to be asked.
@@ -131,6 +134,7 @@ impl Order {
             trust: TrustFor::Recorded,
             working_directory: None,
             source: None,
+            session: None,
             today: None,
             approver: None,
             auto_approval: AutoApproval::default(),

@@ -1,32 +1,50 @@
-//! Delegation: what a tool needs to start agents below the run it works for.
+//! Delegation: what a tool needs to start agents, below the run it works for or for a client.
 //!
-//! Invariant: a child has at most its parent's rights, lies one level deeper, ends with its parent and
-//! draws on the same budget. The front door sees to that, as for every other run.
+//! Invariants: a child has at most its parent's rights, lies one level deeper, ends with its parent and
+//! draws on the same budget. A run of a client has no parent, and belongs to the client's session. The front
+//! door sees to both, as for every other run.
 
 use std::sync::{Arc, OnceLock};
 
 use attache_kernel::{
     agent::registry::Inventory,
+    id::RunId,
     rights::filter::Schedule,
-    run::{event::Attendance, fork::Fork, subagent::SubagentNote},
+    run::{
+        assignment::{Assignment, SessionSource},
+        event::Attendance,
+        fork::Fork,
+        subagent::SubagentNote,
+    },
 };
 
-use super::{Child, NewsItem, RunHandle, StartError, runs::WeakRuns};
+use super::{
+    Child, Client, ClientReach, DetachedOrder, NewsItem, RunHandle, StartError, runs::WeakRuns,
+};
 use crate::{
     host::{Agent, Host, Notice, Order, OrderError},
     store::Store,
 };
 
-/// Starts agents below one run. A copy does the same.
+/// Starts agents below one run, or for one client. A copy does the same.
 #[derive(Debug, Clone)]
 pub struct Delegate {
     host: Arc<Host>,
     runs: WeakRuns,
-    parent: RunHandle,
+    principal: Principal,
     /// What the parent has said and seen, for agents that are to know it.
     fork: Option<Arc<Fork>>,
     /// The agents there are; the calls of one turn look them up once.
     agents: Arc<OnceLock<Inventory>>,
+}
+
+/// Who delegates.
+#[derive(Debug, Clone)]
+enum Principal {
+    /// A run.
+    Run(RunHandle),
+    /// Somebody who is not a run.
+    Client(Arc<Client>),
 }
 
 /// Why an agent was not started.
@@ -38,6 +56,9 @@ pub enum DelegateError {
     /// The run was not started.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The process of a background run did not begin it.
+    #[error("{0}")]
+    Launch(String),
     /// The runtime is being shut down.
     #[error("the runtime is being shut down")]
     ShutDown,
@@ -45,7 +66,16 @@ pub enum DelegateError {
 
 impl Delegate {
     pub(super) fn new(host: Arc<Host>, runs: WeakRuns, parent: RunHandle) -> Self {
-        Self { host, runs, parent, fork: None, agents: Arc::default() }
+        Self::of_principal(host, runs, Principal::Run(parent))
+    }
+
+    /// Starts agents for a client.
+    pub(crate) fn for_client(host: Arc<Host>, runs: WeakRuns, client: Client) -> Self {
+        Self::of_principal(host, runs, Principal::Client(Arc::new(client)))
+    }
+
+    fn of_principal(host: Arc<Host>, runs: WeakRuns, principal: Principal) -> Self {
+        Self { host, runs, principal, fork: None, agents: Arc::default() }
     }
 
     /// The same for another turn, with what the parent has said and seen.
@@ -53,9 +83,12 @@ impl Delegate {
         Self { fork, agents: Arc::default(), ..self }
     }
 
-    /// The run that delegates.
-    pub fn parent(&self) -> &RunHandle {
-        &self.parent
+    /// The run that delegates; none if a client does.
+    pub fn parent(&self) -> Option<&RunHandle> {
+        match &self.principal {
+            Principal::Run(parent) => Some(parent),
+            Principal::Client(_) => None,
+        }
     }
 
     /// The front door.
@@ -78,20 +111,73 @@ impl Delegate {
         self.agents.get_or_init(|| self.host.agents())
     }
 
-    /// The run that the parent started under that id, or under the only id that begins so.
-    pub fn child(&self, id: &str) -> Option<Child> {
-        self.parent.live().children.find(id)
+    /// Whether a call may look at that run, stop it and go on with it.
+    pub(crate) fn reaches(&self, run: &Assignment) -> bool {
+        match &self.principal {
+            Principal::Run(parent) => {
+                let own = parent.assignment();
+                run.session_id == own.session_id && run.agent_id != own.agent_id
+            }
+            Principal::Client(client) => match client.reach {
+                ClientReach::Session => run.session_id == client.session,
+                ClientReach::AllClients => {
+                    run.session_id == client.session || run.source == SessionSource::Mcp
+                }
+            },
+        }
     }
 
-    /// Starts an agent below the run. The parent that the order names is replaced.
+    /// The run under way, or ended and remembered, of that id, or of the only id that begins so.
+    pub fn child(&self, id: &str) -> Option<Child> {
+        match &self.principal {
+            Principal::Run(parent) => parent.live().children.find(id),
+            Principal::Client(_) => {
+                let runs = self.runs.upgrade()?;
+                let mut found = runs.find(|run| {
+                    self.reaches(run) && !id.is_empty() && run.agent_id.as_str().starts_with(id)
+                });
+                let only = found.pop().filter(|_| found.is_empty())?;
+                Some(Child::UnderWay(only))
+            }
+        }
+    }
+
+    /// Nobody will ask for that run again.
+    pub(crate) fn forget(&self, id: &RunId) {
+        if let Some(parent) = self.parent() {
+            parent.live().children.forget(id);
+        }
+    }
+
+    /// Starts an agent, below the run or for the client. The parent that the order names is replaced.
     pub async fn start(&self, order: Order) -> Result<(RunHandle, Vec<Notice>), DelegateError> {
         let runs = self.runs.upgrade().ok_or(DelegateError::ShutDown)?;
+        match &self.principal {
+            Principal::Run(parent) => {
+                let fork = self.fork.clone();
+                let order = Order { parent: Some(parent.clone()), fork, ..order };
+                self.start_below(parent, order, &runs).await
+            }
+            Principal::Client(client) => {
+                let prepared = self.host.prepare(client.order(order), &**runs.store()).await?;
+                let host = Some(Arc::clone(&self.host));
+                let handle = runs.start_below(prepared.start, host).await?;
+                client.tell_started(&handle);
+                Ok((handle, prepared.notices))
+            }
+        }
+    }
+
+    async fn start_below(
+        &self,
+        parent: &RunHandle,
+        order: Order,
+        runs: &super::Runs,
+    ) -> Result<(RunHandle, Vec<Notice>), DelegateError> {
         let attendance = match order.schedule {
             Schedule::Background => Attendance::Background,
             Schedule::Foreground => Attendance::Foreground,
         };
-        let fork = self.fork.clone();
-        let order = Order { parent: Some(self.parent.clone()), fork, ..order };
         let prepared = self.host.prepare(order, &**runs.store()).await?;
         let assignment = &prepared.start.assignment;
         let (agent_id, name) =
@@ -99,7 +185,7 @@ impl Delegate {
         let task = || assignment.task.lines().next().unwrap_or_default().to_owned();
         let description = assignment.description.clone().unwrap_or_else(task);
         let note = SubagentNote::Started { agent_id, name, description, attendance };
-        let news = &self.parent.live().news;
+        let news = &parent.live().news;
         news.tell(NewsItem::Note(note.clone()));
         let started = runs.start_below(prepared.start, Some(Arc::clone(&self.host))).await;
         if let (Err(_), SubagentNote::Started { agent_id, name, .. }) = (&started, note) {
@@ -108,9 +194,27 @@ impl Delegate {
         Ok((started?, prepared.notices))
     }
 
+    /// Starts an agent that nobody waits for. A client's agent works in a process of its own where the
+    /// client has a launcher, so that it outlives the server.
+    pub(crate) async fn start_background(&self, order: Order) -> Result<RunId, DelegateError> {
+        let launcher = match &self.principal {
+            Principal::Run(_) => None,
+            Principal::Client(client) => client.launcher.as_ref().zip(Some(client)),
+        };
+        match launcher {
+            None => Ok(self.start(order).await?.0.id().clone()),
+            Some((launcher, client)) => {
+                let order = DetachedOrder::new(client.order(order), client.session.clone());
+                launcher.launch(order).await.map_err(DelegateError::Launch)
+            }
+        }
+    }
+
     /// The parent goes on without waiting for that run.
     pub(crate) fn detached(&self, child: &RunHandle) {
-        let agent_id = child.id().clone();
-        self.parent.live().news.tell(NewsItem::Note(SubagentNote::Detached { agent_id }));
+        if let Some(parent) = self.parent() {
+            let agent_id = child.id().clone();
+            parent.live().news.tell(NewsItem::Note(SubagentNote::Detached { agent_id }));
+        }
     }
 }

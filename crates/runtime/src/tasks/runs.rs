@@ -294,6 +294,13 @@ impl Runs {
         self.shared.runs().get(id).map(|owned| owned.handle.clone())
     }
 
+    /// The runs under way for which that holds.
+    pub(crate) fn find(&self, wanted: impl Fn(&Assignment) -> bool) -> Vec<RunHandle> {
+        let runs = self.shared.runs();
+        let handles = runs.values().map(|owned| &owned.handle);
+        handles.filter(|handle| wanted(handle.assignment())).cloned().collect()
+    }
+
     /// Starts a run that cannot delegate. It goes on by itself; the handle tells of it.
     pub async fn start(&self, start: Start) -> Result<RunHandle, StartError> {
         self.start_below(start, None).await

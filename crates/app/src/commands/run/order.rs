@@ -1,6 +1,12 @@
 //! The order a command line means.
 
-use attache_kernel::run::{assignment::BackgroundWork, limits::ExplicitLimits};
+use attache_kernel::{
+    id::SessionId,
+    run::{
+        assignment::{BackgroundWork, SessionSource},
+        limits::ExplicitLimits,
+    },
+};
 use attache_runtime::{
     clock,
     host::{InputText, Inputs, Order, OrderError, Subject, TrustFor},
@@ -54,6 +60,9 @@ pub(super) async fn order(
             Who::Named => BackgroundWork::Awaited,
             Who::Main(work) => work,
         },
+        source: args.client.mcp_session.as_ref().map(|_| SessionSource::Mcp),
+        session: args.client.mcp_session.as_ref().map(SessionId::new),
+        description: args.client.description.clone(),
         trust: if args.trust { TrustFor::ThisRun } else { TrustFor::Recorded },
         working_directory,
         today: Some(clock::now().to_zoned(jiff::tz::TimeZone::system()).date().to_string()),

@@ -1,6 +1,11 @@
 //! The store of files as runs use it: what may wait for a lock or the disk waits on another thread.
 
-use std::{path::PathBuf, pin::Pin, sync::Arc};
+use std::{
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use attache_kernel::{
     id::{RunId, SessionId},
@@ -15,6 +20,9 @@ use crate::store::{
     JournalWriter, Mail, MailKind, Mailbox, Posted, ResumeClaim, Secrets, SessionSpending, Store,
     StoreError, StoreFuture, Summary, Transcript,
 };
+
+/// How long a thread waits for the end of a run before it is asked whether anybody still wants to know.
+const SLICE: Duration = Duration::from_secs(1);
 
 impl FileStore {
     pub(super) fn off_thread<T: Send + 'static>(
@@ -72,6 +80,29 @@ impl Store for FileStore {
     fn post<'a>(&'a self, id: &'a str, kind: MailKind) -> StoreFuture<'a, Posted> {
         let id = id.to_owned();
         self.off_thread(move |store| store.post(&id, &kind))
+    }
+
+    fn wait_for_end<'a>(&'a self, id: &'a str, at_most: Duration) -> StoreFuture<'a, bool> {
+        Box::pin(async move {
+            let until = Instant::now().checked_add(at_most);
+            let id = id.to_owned();
+            let mut follower = self.off_thread(move |store| store.follow(&id)).await?;
+            loop {
+                let left = until
+                    .map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+                let slice = Instant::now().checked_add(left.min(SLICE));
+                let (waited, has_ended) = self
+                    .off_thread(move |_| {
+                        let has_ended = follower.wait_for_end(slice);
+                        Ok((follower, has_ended))
+                    })
+                    .await?;
+                if has_ended || left <= SLICE {
+                    return Ok(has_ended);
+                }
+                follower = waited;
+            }
+        })
     }
 
     fn mailbox(&self, run: &Assignment) -> Result<Arc<dyn Mailbox>, StoreError> {

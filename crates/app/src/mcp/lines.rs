@@ -1,0 +1,172 @@
+//! Messages as lines: one client over a pair of pipes.
+//!
+//! Invariants: a line never takes more memory than [`LONGEST`], a request that cannot be read is answered under
+//! its number, everything else that cannot be read is passed over, and the end of the input is told at once.
+
+use std::{io, sync::Arc};
+
+use rmcp::{
+    ErrorData, RoleServer,
+    model::RequestId,
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
+    sync::Mutex,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::print;
+
+/// The longest message that is read.
+const LONGEST: usize = 16 << 20;
+
+/// Reads and writes messages, one a line.
+#[derive(Debug)]
+pub(super) struct Lines<R, W> {
+    reader: BufReader<R>,
+    writer: Arc<Mutex<Option<W>>>,
+    /// What has been read of a line that has not ended.
+    line: Vec<u8>,
+    /// Whether the line is too long, and is dropped.
+    is_giant: bool,
+    gone: CancellationToken,
+}
+
+impl<R: AsyncRead + Unpin, W> Lines<R, W> {
+    /// The token is cancelled when the input ends.
+    pub(super) fn new(reader: R, writer: W, gone: CancellationToken) -> Self {
+        let writer = Arc::new(Mutex::new(Some(writer)));
+        Self { reader: BufReader::new(reader), writer, line: Vec::new(), is_giant: false, gone }
+    }
+
+    /// The next line without its end; none at the end of the input. A read that is dropped goes on later.
+    async fn next_line(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let available = self.reader.fill_buf().await.unwrap_or_default();
+            if available.is_empty() {
+                return None;
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let (part, taken) = match end {
+                Some(end) => (available.get(..end).unwrap_or_default(), end + 1),
+                None => (available, available.len()),
+            };
+            if self.is_giant || self.line.len() + part.len() > LONGEST {
+                self.is_giant = true;
+                self.line = Vec::new();
+            } else {
+                self.line.extend_from_slice(part);
+            }
+            self.reader.consume(taken);
+            if end.is_none() {
+                continue;
+            }
+            let line = std::mem::take(&mut self.line);
+            if !std::mem::take(&mut self.is_giant) {
+                return Some(line);
+            }
+            print::aside(&format!("a message of more than {} MB is dropped", LONGEST >> 20));
+        }
+    }
+}
+
+/// What is answered to a request that cannot be read.
+type Refusal = Box<TxJsonRpcMessage<RoleServer>>;
+
+/// A line as a message; else what is to be answered, if anything.
+fn read(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Refusal>> {
+    let error = match serde_json::from_slice(line) {
+        Ok(message) => return Ok(message),
+        Err(error) => error,
+    };
+    // What is not a request has nobody who waits for an answer.
+    let Ok(Value::Object(request)) = serde_json::from_slice::<Value>(line) else {
+        return Err(None);
+    };
+    let id = request.get("id").cloned();
+    let id = id.and_then(|id| serde_json::from_value::<RequestId>(id).ok());
+    let (Some(id), Some(Value::String(method))) = (id, request.get("method")) else {
+        return Err(None);
+    };
+    let error = ErrorData::invalid_params(format!("{method}: {error}"), None);
+    Err(Some(Box::new(TxJsonRpcMessage::<RoleServer>::error(error, Some(id)))))
+}
+
+async fn write<W: AsyncWrite + Unpin>(
+    writer: Arc<Mutex<Option<W>>>,
+    message: TxJsonRpcMessage<RoleServer>,
+) -> io::Result<()> {
+    let mut line = serde_json::to_vec(&message)?;
+    line.push(b'\n');
+    let mut writer = writer.lock().await;
+    let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    writer.write_all(&line).await?;
+    writer.flush().await
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        write(Arc::clone(&self.writer), message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let Some(line) = self.next_line().await else {
+                self.gone.cancel();
+                return None;
+            };
+            match read(&line) {
+                Ok(message) => return Some(message),
+                Err(None) => {}
+                Err(Some(refusal)) => {
+                    let writer = Arc::clone(&self.writer);
+                    // It does not wait for a client that reads nothing.
+                    tokio::spawn(async move { write(writer, *refusal).await.unwrap_or_default() });
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        drop(self.writer.lock().await.take());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn garbage_is_passed_over_and_the_end_is_told_and_not_before() {
+        let gone = CancellationToken::new();
+        let input = b"{\n[]\n\xff\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n{\"half";
+        let mut lines = Lines::new(&input[..], Vec::new(), gone.clone());
+        let message = lines.receive().await.unwrap();
+        assert!(matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_)), "{message:?}");
+        assert!(!gone.is_cancelled());
+        assert!(lines.receive().await.is_none());
+        assert!(gone.is_cancelled());
+    }
+
+    #[test]
+    fn a_request_of_the_wrong_shape_is_answered_under_its_number() {
+        let wrong = br#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":[7]}"#;
+        let refusal = serde_json::to_value(read(wrong).unwrap_err().unwrap()).unwrap();
+        assert_eq!((&refusal["id"], &refusal["error"]["code"]), (&"a".into(), &(-32602).into()));
+        let notice = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":7}"#;
+        assert!(read(notice).is_err_and(|refusal| refusal.is_none()));
+    }
+}

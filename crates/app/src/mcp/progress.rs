@@ -1,0 +1,55 @@
+//! What a client is told while its request is under way: progress of the run, and a log of its beginning and
+//! its end.
+//!
+//! Invariant: the numbers of one request's progress only grow.
+
+use attache_kernel::run::event::Event;
+use attache_runtime::tasks::RunHandle;
+use rmcp::{
+    Peer, RoleServer,
+    model::{ProgressNotificationParam, ProgressToken},
+};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+/// Who is told, and of which request.
+pub(super) struct Told {
+    pub(super) peer: Peer<RoleServer>,
+    /// None if the client wants no progress.
+    pub(super) token: Option<ProgressToken>,
+}
+
+/// Tells of the runs that a request starts. It never ends by itself.
+pub(super) async fn tell(told: &Told, mut started: UnboundedReceiver<RunHandle>) {
+    let mut steps = 0;
+    while let Some(run) = started.recv().await {
+        if let Some(token) = &told.token {
+            follow(told, token, &run, &mut steps).await;
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+async fn follow(told: &Told, token: &ProgressToken, run: &RunHandle, steps: &mut u32) {
+    let name = run.assignment().definition.agent_type.to_string();
+    let max_turns = run.assignment().limits.max_turns;
+    let mut turn = 0;
+    let mut events = run.events(1);
+    while let Some(event) = events.next().await {
+        let message = match &event.event {
+            Event::Queued { ahead } => format!("{name} waits in the queue behind {ahead}"),
+            Event::Started => format!("{name} began as {}", run.id()),
+            Event::TurnStarted { turn: now, .. } => {
+                turn = *now;
+                format!("{name}: turn {turn} of {max_turns}")
+            }
+            Event::ToolStarted { tool_name, .. } => format!("{name}: turn {turn}, {tool_name}"),
+            Event::Retrying { reason, .. } => format!("{name}: turn {turn}, again: {reason}"),
+            _ => continue,
+        };
+        *steps += 1;
+        let progress = ProgressNotificationParam::new(token.clone(), f64::from(*steps));
+        if told.peer.notify_progress(progress.with_message(message)).await.is_err() {
+            return;
+        }
+    }
+}
