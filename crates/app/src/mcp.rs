@@ -6,22 +6,40 @@
 
 mod agent_tools;
 mod answer;
+mod changes;
+mod elicitation;
+mod host_model;
+mod http;
 mod launcher;
 mod lines;
 mod progress;
+mod prompts;
+mod resources;
+mod roots;
 mod server;
 mod stdio;
 mod tools;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use attache_kernel::id::SessionId;
 use attache_runtime::{
+    model::Model,
     runtime::Runtime,
     tasks::{ClientReach, new_session_id},
 };
 
-use self::{launcher::ProcessLauncher, server::Server};
+use self::{
+    changes::Changes,
+    host_model::HostModel,
+    http::{Door, Token},
+    launcher::ProcessLauncher,
+    server::Server,
+};
 use crate::{
     cli::Globals,
     commands::mcp::ServerArgs,
@@ -42,6 +60,10 @@ pub(crate) struct Shared {
     runtime: Runtime,
     options: ServerArgs,
     launcher: Arc<ProcessLauncher>,
+    changes: Changes,
+    /// The hosts' own models, where they are used.
+    host_model: Option<Arc<HostModel>>,
+    working_directory: PathBuf,
 }
 
 /// One client, from its first request to its last.
@@ -51,6 +73,22 @@ struct Session {
     reach: ClientReach,
 }
 
+impl Shared {
+    fn new(options: &ServerArgs, globals: &Globals, setup: &Setup) -> Result<Self, Failure> {
+        let wants_host = options.model.as_deref() == Some(host_model::NAME);
+        let host_model = wants_host.then(Arc::<HostModel>::default);
+        let local = host_model.clone().map(|model| (host_model::NAME, model as Arc<dyn Model>));
+        Ok(Self {
+            runtime: setup.runtime_with(transcripts::store(setup), local)?,
+            options: options.clone(),
+            launcher: Arc::new(ProcessLauncher::new(globals)),
+            changes: Changes::new(setup.places()),
+            host_model,
+            working_directory: setup.working_directory.clone(),
+        })
+    }
+}
+
 /// Serves until the client, or the user, ends it.
 pub(crate) fn serve(
     options: &ServerArgs,
@@ -58,24 +96,50 @@ pub(crate) fn serve(
     setup: &Setup,
 ) -> Result<Exit, Failure> {
     open_files::require_enough()?;
+    let door = match options.http {
+        None => None,
+        Some(address) => {
+            let token = token(options.token_file.as_deref(), setup)?;
+            Some(Door::new(address, token, options.allow_host.clone())?)
+        }
+    };
     let threads = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::unsuccessful("cannot start").because(&error))?;
     let served = threads.block_on(async {
-        let runtime = setup.runtime(transcripts::store(setup))?;
-        let shared = Arc::new(Shared {
-            runtime,
-            options: options.clone(),
-            launcher: Arc::new(ProcessLauncher::new(globals)),
-        });
-        let session = Session { id: new_session_id(), reach: ClientReach::AllClients };
-        let served = stdio::serve(Server::new(Arc::clone(&shared), session)).await;
+        let shared = Arc::new(Shared::new(options, globals, setup)?);
+        let served = if let Some(door) = door {
+            http::serve(door, Arc::clone(&shared)).await
+        } else {
+            let session = Session { id: new_session_id(), reach: ClientReach::AllClients };
+            stdio::serve(Server::over_stdio(Arc::clone(&shared), session)).await
+        };
         end_runs(&shared.runtime).await;
         served
     });
     threads.shutdown_timeout(TIDYING_PATIENCE);
     served
+}
+
+/// The token of the file, or of the environment.
+fn token(file: Option<&Path>, setup: &Setup) -> Result<Option<Token>, Failure> {
+    let text = match file {
+        Some(file) => {
+            let path = setup.working_directory.join(file);
+            Some(std::fs::read_to_string(&path).map_err(|error| {
+                Failure::usage(format!("cannot read the token in {}", path.display()))
+                    .because(&error)
+            })?)
+        }
+        None => setup.environment.get("ATTACHE_MCP_TOKEN").map(str::to_owned),
+    };
+    match text.as_deref().map(str::trim) {
+        None => Ok(None),
+        Some("") => Err(Failure::usage("the token is empty")
+            .hint("write a long random text, for example the output of `openssl rand -hex 32`")),
+        Some(text) => Ok(Some(Token::new(text))),
+    }
 }
 
 /// Ends what still runs in this process, and waits until it is written down.

@@ -1,5 +1,10 @@
 //! `attache mcp`: the agents for any host that speaks the Model Context Protocol.
 
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+};
+
 use clap::{Args, Subcommand};
 
 use crate::{
@@ -19,6 +24,7 @@ use crate::{
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
   attache mcp                          serve over standard input and output
+  attache mcp --http 8765              serve at http://127.0.0.1:8765/mcp
   claude mcp add attache -- attache mcp"
 )]
 pub(crate) struct McpArgs {
@@ -31,6 +37,18 @@ pub(crate) struct McpArgs {
 /// How the server works.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ServerArgs {
+    /// Serve over HTTP at this address instead, at the path /mcp: 127.0.0.1:8765, or a port alone.
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) http: Option<SocketAddr>,
+    /// Read the token that clients must send from this file; ATTACHE_MCP_TOKEN holds it otherwise.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// A name by which clients may call the server, beside localhost and addresses.
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub(crate) allow_host: Vec<String>,
+    /// The model of agents for which a call names none; `host` is the host's own, through sampling.
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
     /// Give each agent a tool of its own beside the others, with the agent's inputs as arguments.
     #[arg(long)]
     pub(crate) tool_per_agent: bool,
@@ -39,6 +57,15 @@ pub(crate) struct ServerArgs {
 /// What else can be done about MCP.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum McpCommand {}
+
+/// An address, or the port of one on this machine.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let local = |port: &str| port.parse().map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    local(port).or_else(|_| text.parse()).map_err(|_| {
+        "write an address and a port, for example 127.0.0.1:8765, or the port alone".to_owned()
+    })
+}
 
 pub(crate) fn run(args: &McpArgs, globals: &Globals, setup: &Setup) -> Result<Exit, Failure> {
     match &args.command {

@@ -32,7 +32,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
-    attended::{Attended, ClientGone},
+    attended::Attended,
     guard::{Guard, Refusal},
     rate::Rates,
 };
@@ -58,10 +58,10 @@ const CLOSING: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Door {
     pub(super) address: SocketAddr,
-    pub(super) guard: Guard,
+    guard: Guard,
 }
 
-pub(super) use self::guard::Token;
+pub(super) use self::{attended::ClientGone, guard::Token};
 
 impl Door {
     /// A door at that address. One that others can reach needs a token.
@@ -160,8 +160,9 @@ async fn ended(stopping: CancellationToken) {
 fn session_of(token: &Token) -> SessionId {
     let digest = Sha256::new().chain_update(b"attache mcp session\0").chain_update(token.digest());
     let bytes: [u8; 32] = digest.finalize().into();
-    let hex: String = bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    SessionId::new(format!("mcp-{hex}"))
+    let (name, _) = bytes.split_at(16);
+    let number = name.iter().fold(0_u128, |number, byte| (number << 8) | u128::from(*byte));
+    SessionId::new(format!("mcp-{number:032x}"))
 }
 
 async fn connection(
@@ -191,7 +192,8 @@ async fn answer(
     } else {
         Some(Refusal::NoSuchPath)
     };
-    let refusal = refusal.or_else(|| (!serving.rates.admit(peer.ip())).then_some(Refusal::TooOften));
+    let refusal =
+        refusal.or_else(|| (!serving.rates.admit(peer.ip())).then_some(Refusal::TooOften));
     let refusal = match refusal {
         Some(refusal) => Some(refusal),
         None if is_full(&request, serving).await => Some(Refusal::TooManySessions),

@@ -3,12 +3,17 @@
 //!
 //! Invariant: the numbers of one request's progress only grow.
 
+#![expect(deprecated, reason = "hosts of today read logs")]
+
 use attache_kernel::run::event::Event;
 use attache_runtime::tasks::RunHandle;
 use rmcp::{
     Peer, RoleServer,
-    model::{ProgressNotificationParam, ProgressToken},
+    model::{
+        LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+    },
 };
+use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// Who is told, and of which request.
@@ -16,40 +21,59 @@ pub(super) struct Told {
     pub(super) peer: Peer<RoleServer>,
     /// None if the client wants no progress.
     pub(super) token: Option<ProgressToken>,
+    /// The least that it wants to read of the log.
+    pub(super) level: LoggingLevel,
 }
 
 /// Tells of the runs that a request starts. It never ends by itself.
 pub(super) async fn tell(told: &Told, mut started: UnboundedReceiver<RunHandle>) {
     let mut steps = 0;
     while let Some(run) = started.recv().await {
+        let name = &run.assignment().definition.agent_type;
+        told.log(json!({"agent_id": run.id(), "agent_type": name, "event": "started"})).await;
         if let Some(token) = &told.token {
-            follow(told, token, &run, &mut steps).await;
+            told.follow(token, &run, &mut steps).await;
         }
     }
     std::future::pending::<()>().await;
 }
 
-async fn follow(told: &Told, token: &ProgressToken, run: &RunHandle, steps: &mut u32) {
-    let name = run.assignment().definition.agent_type.to_string();
-    let max_turns = run.assignment().limits.max_turns;
-    let mut turn = 0;
-    let mut events = run.events(1);
-    while let Some(event) = events.next().await {
-        let message = match &event.event {
-            Event::Queued { ahead } => format!("{name} waits in the queue behind {ahead}"),
-            Event::Started => format!("{name} began as {}", run.id()),
-            Event::TurnStarted { turn: now, .. } => {
-                turn = *now;
-                format!("{name}: turn {turn} of {max_turns}")
-            }
-            Event::ToolStarted { tool_name, .. } => format!("{name}: turn {turn}, {tool_name}"),
-            Event::Retrying { reason, .. } => format!("{name}: turn {turn}, again: {reason}"),
-            _ => continue,
-        };
-        *steps += 1;
-        let progress = ProgressNotificationParam::new(token.clone(), f64::from(*steps));
-        if told.peer.notify_progress(progress.with_message(message)).await.is_err() {
+impl Told {
+    async fn log(&self, data: Value) {
+        if self.level as u8 > LoggingLevel::Info as u8 {
             return;
+        }
+        let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, data);
+        // A client that does not read it loses only that.
+        drop(self.peer.notify_logging_message(message.with_logger("attache")).await);
+    }
+
+    async fn follow(&self, token: &ProgressToken, run: &RunHandle, steps: &mut u32) {
+        let name = run.assignment().definition.agent_type.to_string();
+        let max_turns = run.assignment().limits.max_turns;
+        let mut turn = 0;
+        let mut events = run.events(1);
+        while let Some(event) = events.next().await {
+            let message = match &event.event {
+                Event::Queued { ahead } => format!("{name} waits in the queue behind {ahead}"),
+                Event::Started => format!("{name} began as {}", run.id()),
+                Event::TurnStarted { turn: now, .. } => {
+                    turn = *now;
+                    format!("{name}: turn {turn} of {max_turns}")
+                }
+                Event::ToolStarted { tool_name, .. } => {
+                    format!("{name}: turn {turn}, {tool_name}")
+                }
+                Event::Retrying { reason, .. } => {
+                    format!("{name}: turn {turn}, again: {reason}")
+                }
+                _ => continue,
+            };
+            *steps += 1;
+            let progress = ProgressNotificationParam::new(token.clone(), f64::from(*steps));
+            if self.peer.notify_progress(progress.with_message(message)).await.is_err() {
+                return;
+            }
         }
     }
 }

@@ -1,27 +1,39 @@
-//! The server as one client sees it: its tools, and what becomes of a call.
+//! The server as one client sees it: its tools, prompts and resources, and what becomes of a call.
 //!
 //! Invariant: a call that nobody waits for any more is dropped, and with it the run it waits for.
 
-use std::sync::Arc;
+#![expect(deprecated, reason = "hosts of today send roots and read logs")]
 
-use attache_kernel::rights::tool_name::BuiltinTool;
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use attache_kernel::{agent::registry::Inventory, rights::tool_name::BuiltinTool};
 use attache_runtime::{clock, delegation::Desk, tasks::Client};
+use hyper::http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
-        ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-        ServerConfig,
+        ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+        PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+        ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscriptionFilter,
     },
-    service::RequestContext,
+    service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Session, Shared, agent_tools, answer,
+    Session, Shared, agent_tools, answer, changes,
+    elicitation::{self, ClientApprover},
+    http::ClientGone,
     progress::{self, Told},
+    prompts, resources,
+    roots::Roots,
     tools,
 };
 
@@ -31,14 +43,15 @@ one result. subagent_list shows them, Task starts one. Start work that may take 
 run_in_background, and fetch its result with TaskOutput.";
 
 /// The methods whose parameters are read.
-const KNOWN_METHODS: [&str; 7] = [
+const KNOWN_METHODS: [&str; 8] = [
     "initialize",
-    "tools/list",
-    "tools/call",
-    "prompts/list",
+    "logging/setLevel",
     "prompts/get",
+    "prompts/list",
     "resources/list",
     "resources/read",
+    "tools/call",
+    "tools/list",
 ];
 
 /// The server of one client.
@@ -47,11 +60,46 @@ pub(crate) struct Server {
     shared: Arc<Shared>,
     session: Arc<Session>,
     gone: CancellationToken,
+    versions: Versions,
+    /// Where the client works; none if that is another machine.
+    roots: Option<Arc<Roots>>,
+    /// What the client wants to read of the log.
+    level: Arc<Mutex<LoggingLevel>>,
+}
+
+/// Which versions of the protocol are spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Versions {
+    /// All.
+    All,
+    /// Those that have sessions: nothing else tells clients without a token apart.
+    WithSessions,
 }
 
 impl Server {
-    pub(super) fn new(shared: Arc<Shared>, session: Session) -> Self {
-        Self { shared, session: Arc::new(session), gone: CancellationToken::new() }
+    pub(super) fn over_stdio(shared: Arc<Shared>, session: Session) -> Self {
+        let server = Self::new(shared, session, CancellationToken::new(), Versions::All);
+        Self { roots: Some(Arc::default()), ..server }
+    }
+
+    pub(super) fn over_http(
+        shared: Arc<Shared>,
+        session: Session,
+        gone: CancellationToken,
+        has_token: bool,
+    ) -> Self {
+        let versions = if has_token { Versions::All } else { Versions::WithSessions };
+        Self::new(shared, session, gone, versions)
+    }
+
+    fn new(
+        shared: Arc<Shared>,
+        session: Session,
+        gone: CancellationToken,
+        versions: Versions,
+    ) -> Self {
+        let level = Arc::new(Mutex::new(LoggingLevel::Info));
+        Self { shared, session: Arc::new(session), gone, versions, roots: None, level }
     }
 
     /// Cancelled when the client has gone.
@@ -59,18 +107,30 @@ impl Server {
         &self.gone
     }
 
+    fn agents(&self) -> Inventory {
+        self.shared.runtime.inventory()
+    }
+
     /// The client as the front door knows it.
-    fn client(&self) -> Client {
+    async fn client(&self) -> Client {
         let today = clock::now().to_zoned(jiff::tz::TimeZone::system()).date().to_string();
+        let working_directory = match &self.roots {
+            Some(roots) => roots.workspace().await,
+            None => None,
+        };
+        // Another process has no host to ask.
+        let is_detachable = self.shared.host_model.is_none();
         Client {
             today: Some(today),
-            launcher: Some(Arc::clone(&self.shared.launcher) as _),
+            working_directory,
+            model: self.shared.options.model.clone(),
+            launcher: is_detachable.then(|| Arc::clone(&self.shared.launcher) as _),
             ..Client::new(self.session.id.clone(), self.session.reach)
         }
     }
 
-    fn desk(&self) -> Desk {
-        self.shared.runtime.desk(self.client())
+    async fn desk(&self) -> Desk {
+        self.shared.runtime.desk(self.client().await)
     }
 
     /// Calls a tool, and tells the client of the run that the call starts.
@@ -81,27 +141,135 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Option<CallToolResult> {
         let (started, runs) = mpsc::unbounded_channel();
-        let client = Client { started: Some(started), ..self.client() };
+        let (approver, questions) = ClientApprover::new();
+        let can_ask = elicitation::is_offered(context.client_capabilities().as_ref());
+        let client = Client {
+            started: Some(started),
+            approver: can_ask.then(|| Arc::new(approver) as _),
+            ..self.client().await
+        };
         let desk = self.shared.runtime.desk(client);
-        let told = Told { peer: context.peer.clone(), token: context.meta.get_progress_token() };
+        let told = Told {
+            peer: context.peer.clone(),
+            token: context.meta.get_progress_token(),
+            level: *self.level.lock().unwrap_or_else(PoisonError::into_inner),
+        };
+        let parts = context.extensions.get::<Parts>();
+        let hung_up = parts.and_then(|parts| parts.extensions.get::<ClientGone>()).cloned();
+        let hung_up = hung_up.unwrap_or_default();
         tokio::select! {
             biased;
             () = context.ct.cancelled() => Some(answer::failure("the request was cancelled")),
-            () = self.gone.cancelled() => Some(answer::failure("the client has gone")),
+            () = self.gone.cancelled() => Some(answer::failure("the server ends, or its client has gone")),
+            () = hung_up.0.cancelled() => Some(answer::failure("the client has gone")),
             output = desk.call(name, arguments) => output.map(answer::result),
             () = progress::tell(&told, runs) => None,
+            () = elicitation::ask_all(&context.peer, questions) => None,
+        }
+    }
+
+    /// Tells the client whenever what its tools and prompts say has changed.
+    async fn tell_changes(&self, context: NotificationContext<RoleServer>) {
+        let mut followed = self.shared.changes.follow();
+        let mut told = changes::told(&self.agents());
+        while !context.peer.is_transport_closed() {
+            tokio::select! {
+                () = self.gone.cancelled() => return,
+                changed = followed.changed() => if changed.is_err() { return },
+            }
+            let now = changes::told(&self.agents());
+            if now == told {
+                continue;
+            }
+            told = now;
+            let tools = context.peer.notify_tool_list_changed().await;
+            if tools.is_err() || context.peer.notify_prompt_list_changed().await.is_err() {
+                return;
+            }
         }
     }
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let capabilities = ServerCapabilities::builder()
+            .enable_logging()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
         ServerConfig::new(capabilities)
             .with_server_info(
                 Implementation::new("attache", env!("CARGO_PKG_VERSION")).with_title("Attaché"),
             )
             .with_instructions(INSTRUCTIONS)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(match self.versions {
+            Versions::All => ProtocolVersion::KNOWN_VERSIONS,
+            Versions::WithSessions => {
+                ProtocolVersion::known_up_to(&ProtocolVersion::LATEST_WITH_INITIALIZE)
+            }
+        })
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let info = context.peer.peer_info();
+        let capabilities = info.as_ref().map(|info| &info.capabilities);
+        if let Some(model) = &self.shared.host_model {
+            model.connected(self.session.id.clone(), context.peer.clone(), capabilities);
+        }
+        let has_roots = capabilities.is_some_and(|capabilities| capabilities.roots.is_some());
+        if let Some(roots) = self.roots.as_ref().filter(|_| has_roots) {
+            roots.expect();
+            roots.ask(&context.peer, &self.shared.working_directory).await;
+        }
+        self.tell_changes(context).await;
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        if let Some(roots) = &self.roots {
+            roots.expect();
+            roots.ask(&context.peer, &self.shared.working_directory).await;
+        }
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut followed = self.shared.changes.follow();
+        let mut told = changes::told(&self.agents());
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                () = self.gone.cancelled() => return Ok(()),
+                changed = followed.changed() => if changed.is_err() { return Ok(()) },
+            }
+            let now = changes::told(&self.agents());
+            if now != told {
+                told = now;
+                // What the client did not ask for is not sent.
+                drop(context.sink().notify_tool_list_changed().await);
+                drop(context.sink().notify_prompt_list_changed().await);
+            }
+        }
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = request.level;
+        Ok(())
     }
 
     async fn on_custom_request(
@@ -124,9 +292,9 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let mut tools: Vec<_> = self.desk().specs().iter().map(tools::tool).collect();
+        let mut tools: Vec<_> = self.desk().await.specs().iter().map(tools::tool).collect();
         if self.shared.options.tool_per_agent {
-            tools.extend(agent_tools::tools(&self.shared.runtime.inventory()));
+            tools.extend(agent_tools::tools(&self.agents()));
         }
         Ok(ListToolsResult::with_all_items(tools))
     }
@@ -140,7 +308,7 @@ impl ServerHandler for Server {
         let mut called = (request.name.to_string(), arguments);
         if self.shared.options.tool_per_agent {
             let (name, arguments) = &called;
-            let agents = self.shared.runtime.inventory();
+            let agents = self.agents();
             if let Some(task) = agent_tools::as_task(name, arguments.clone(), &agents) {
                 called = (BuiltinTool::Task.as_str().to_owned(), task);
             }
@@ -153,5 +321,54 @@ impl ServerHandler for Server {
                 None,
             )),
         }
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::list(&self.agents())))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        match prompts::get(&request.name, &arguments, &self.agents()) {
+            Some(prompt) => Ok(prompt.into()),
+            None => Err(ErrorData::invalid_params(
+                format!("there is no prompt `{}`; prompts/list names them", request.name),
+                None,
+            )),
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let listed = resources::list(&self.session.id, &**self.shared.runtime.store()).await;
+        Ok(ListResourcesResult::with_all_items(listed))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let store = self.shared.runtime.store();
+        Ok(resources::read(&request.uri, &self.desk().await, &**store).await?.into())
     }
 }

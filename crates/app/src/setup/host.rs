@@ -114,6 +114,17 @@ fn price(written: &ModelPrice) -> Option<Price> {
 impl Setup {
     /// What runs agents here.
     pub(crate) fn runtime(&self, store: FileStore) -> Result<Runtime, Failure> {
+        self.runtime_with(store, None)
+    }
+
+    /// The same with one more model, to be asked for by that name.
+    pub(crate) fn runtime_with(
+        &self,
+        store: FileStore,
+        model: Option<(&str, Arc<dyn Model>)>,
+    ) -> Result<Runtime, Failure> {
+        let mut switchboard = self.switchboard();
+        switchboard.local.extend(model.map(|(name, model)| (name.to_owned(), model)));
         let settings = &self.settings;
         let discovery = self.discovery()?;
         // The errors of the agent that is run are told when it is looked up.
@@ -123,7 +134,7 @@ impl Setup {
             discovery: Mutex::new(discovery),
             trust: self.trust.clone(),
             models: self.models.clone(),
-            switchboard: self.switchboard(),
+            switchboard,
             offer: self.offer.clone(),
             workplace: self.workplace(),
             tree: TreeLimits {

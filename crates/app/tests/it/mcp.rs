@@ -1,7 +1,10 @@
 //! `attache mcp`: the real server, spoken to by hand.
 
 mod client;
+mod host_offers;
 mod hostile;
+mod http;
+mod resources;
 
 use std::fs;
 

@@ -6,9 +6,10 @@
 use attache_kernel::rights::tool_name::BuiltinTool;
 use serde_json::Value;
 
-use super::{Delegation, delegations};
+use super::{Delegation, delegations, earlier};
 use crate::{
     runtime::Runtime,
+    store::Transcript,
     tasks::{Client, Delegate},
     tool::{ToolOutput, ToolSpec},
 };
@@ -53,6 +54,13 @@ impl Desk {
     pub async fn call(&self, name: &str, arguments: Value) -> Option<ToolOutput> {
         let tool = self.tools.iter().find(|tool| tool.spec().name.to_string() == name)?;
         Some(tool.answer(arguments, &self.delegate).await)
+    }
+}
+
+impl Desk {
+    /// A run that the client may reach, as it was written down.
+    pub async fn transcript(&self, id: &str) -> Option<Transcript> {
+        earlier::transcript(id, &self.delegate).await.ok()
     }
 }
 

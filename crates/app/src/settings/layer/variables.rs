@@ -21,7 +21,8 @@ use crate::{
 const PREFIX: &str = "ATTACHE_";
 
 /// Variables that begin like settings and are read elsewhere.
-const OTHERS: [&str; 2] = ["ATTACHE_HOME", "ATTACHE_SUBAGENT_MODEL"];
+const OTHERS: [&str; 4] =
+    ["ATTACHE_HOME", "ATTACHE_LOG", "ATTACHE_MCP_TOKEN", "ATTACHE_SUBAGENT_MODEL"];
 
 /// Another name for a variable, like the flag of that name.
 const ALIASES: [(&str, &str); 1] = [("ATTACHE_PROVIDER", "ATTACHE_MODEL_PROVIDER")];

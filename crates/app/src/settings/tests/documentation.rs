@@ -73,7 +73,8 @@ fn every_key_has_a_row_with_type_default_and_what_a_project_may_do() {
 #[test]
 fn the_variables_in_the_documentation_exist() {
     let known: Vec<_> = fixed_keys().iter().map(|(path, _)| variable_of(path)).collect();
-    let others = ["ATTACHE_HOME", "ATTACHE_PROVIDER", "ATTACHE_SUBAGENT_MODEL"];
+    let others =
+        ["ATTACHE_HOME", "ATTACHE_MCP_TOKEN", "ATTACHE_PROVIDER", "ATTACHE_SUBAGENT_MODEL"];
     let documentation = documentation();
     let named = documentation.split('`').filter(|part| {
         part.starts_with("ATTACHE_")

@@ -110,6 +110,23 @@ impl Client {
         }
     }
 
+    /// The next message for which that holds.
+    pub(super) fn wait_for(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let message = self.receive().unwrap();
+            if wanted(&message) {
+                return message;
+            }
+            self.notices.push(message);
+        }
+    }
+
+    /// Answers a request of the server.
+    pub(super) fn reply(&mut self, request: &Value, result: Value) {
+        let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+        self.write(answer.to_string().as_bytes());
+    }
+
     /// Sends a request and waits for the answer.
     pub(super) fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.send(method, params);
