@@ -13,11 +13,11 @@ mod mcp;
 mod no_effect;
 mod open_files;
 mod print;
-
 mod run_tree;
 mod settings;
 mod setup;
 mod transcripts;
+mod tui;
 
 use std::process::ExitCode;
 
@@ -32,7 +32,11 @@ use crate::{
 fn main() -> ExitCode {
     let arguments = environment::arguments();
     run_if_helper(&arguments);
-    let arguments = overrides_gathered(arguments);
+    let mut arguments = overrides_gathered(arguments);
+    if arguments.len() == 1 && tui::has_terminal() {
+        // On a terminal the bare program talks.
+        arguments.push("chat".into());
+    }
     clap_complete::CompleteEnv::with_factory(Cli::command)
         .shells(commands::completions::all_shells())
         .complete();

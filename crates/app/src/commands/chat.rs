@@ -1,7 +1,7 @@
-//! `attache chat --plain`: a conversation with the main agent, line by line.
+//! `attache chat`: a conversation with the main agent, on the screen or line by line.
 //!
-//! Every line continues the run before it, so the conversation is in the transcripts and can go on at any
-//! time, in another process.
+//! Every message continues the run before it, so the conversation is in the transcripts and can go on at
+//! any time, in another process.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
@@ -19,19 +19,24 @@ use crate::{
     },
     settings::Flag,
     setup::Setup,
+    transcripts,
+    tui::{self, Beginning},
 };
 
-/// Talk to the main agent: one line is one message, and the agent knows what was said before.
+/// Talk to the main agent, and watch its agents work.
 ///
-/// Its answers go to stdout, what it and its agents do to stderr. `/quit` or the end of the input ends
-/// the conversation; Ctrl-C stops the answer under way.
-#[derive(Debug, Args)]
+/// `attache` without a command does the same on a terminal. `/help` lists keys and commands. With --plain
+/// one line is one message: answers go to stdout, what the agents do to stderr, `/quit` or the end of the
+/// input ends the conversation, and Ctrl-C stops the answer under way.
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
-  attache chat --plain
+  attache chat
+  attache chat --resume                        go on with the last conversation
+  attache chat --plain                         for screen readers, pipes and simple terminals
   attache chat --plain --resume                go on with the last conversation
   printf 'what is this?\\nand who calls it?\\n' | attache chat --plain")]
 pub(crate) struct ChatArgs {
-    /// Read lines and print answers, without a full-screen display.
+    /// Read lines and print answers, without the terminal UI.
     #[arg(long)]
     plain: bool,
     /// Go on with an earlier conversation: the id of a run, the beginning of one, or the last.
@@ -84,11 +89,10 @@ impl ChatArgs {
 }
 
 pub(crate) fn run(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
-    if !args.plain {
-        return Err(Failure::usage("the full-screen chat is not built yet")
-            .hint("`attache chat --plain` talks line by line"));
-    }
     open_files::require_enough()?;
+    if !args.plain {
+        return run_on_screen(args, setup);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -96,6 +100,32 @@ pub(crate) fn run(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
     let exit = runtime.block_on(talk(args, setup));
     // A line that is still being read is not waited for.
     runtime.shutdown_background();
+    exit
+}
+
+/// The terminal may stop reading at any time; the runs go on, on a thread of their own.
+fn run_on_screen(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
+    if !tui::has_terminal() {
+        return Err(Failure::usage("the terminal UI needs a terminal")
+            .hint("`attache chat --plain` talks line by line, `attache exec` answers once"));
+    }
+    let resume = match args.resume.as_deref() {
+        Some("last") => Some(tui::newest_conversation(&transcripts::store(setup))?),
+        other => other.map(str::to_owned),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::unsuccessful("cannot start").because(&error))?;
+    let beginning = Beginning {
+        resume,
+        model: args.model.clone(),
+        provider: args.provider.clone(),
+        approve: args.approve,
+    };
+    let exit = runtime.block_on(tui::talk(beginning, setup));
+    runtime.shutdown_timeout(run::TIDYING_PATIENCE);
     exit
 }
 

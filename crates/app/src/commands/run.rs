@@ -238,7 +238,7 @@ const MAIN: &str = "attache";
 /// How long a run that was cut short waits for somebody to read its result.
 const READER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 /// How long the end of the program waits for commands that were told to end.
-const TIDYING_PATIENCE: std::time::Duration = std::time::Duration::from_millis(500);
+pub(super) const TIDYING_PATIENCE: std::time::Duration = std::time::Duration::from_millis(500);
 /// How long the end of a run waits for the disk.
 const DISK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 

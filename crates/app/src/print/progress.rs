@@ -1,7 +1,7 @@
 //! Progress on stderr: on a terminal a live line for each agent, above it the model's text and a line for
 //! each finished call; plain lines elsewhere. The last line says how the run ended and what it cost.
 
-mod call;
+pub(crate) mod call;
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -151,7 +151,8 @@ impl<'a> Progress<'a> {
     }
 
     fn call_started(&mut self, event: &SubagentActivityEvent) {
-        let call = described(event);
+        let tool = event.data.get("tool_name").and_then(Value::as_str).unwrap_or("tool");
+        let call = described(tool, event.data.get("arguments"));
         if !self.printer.is_live() {
             self.say(event, Tone::Name, &format!("→ {call}"));
         }

@@ -43,6 +43,8 @@ mod tidy;
 mod transcript;
 mod tree;
 mod trust;
+#[cfg(test)]
+mod tui;
 mod usage;
 mod validate;
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! A call in a few words: the tool and what matters of its arguments.
 
-use attache_kernel::run::event::activity::SubagentActivityEvent;
 use serde_json::Value;
 
 use crate::print::table::clip;
@@ -11,9 +10,7 @@ const WIDTH: usize = 60;
 const LONGEST: usize = 1000;
 
 /// `grep_files "retry, backoff"`.
-pub(super) fn described(event: &SubagentActivityEvent) -> String {
-    let tool = event.data.get("tool_name").and_then(Value::as_str).unwrap_or("tool");
-    let arguments = event.data.get("arguments").and_then(Value::as_object);
+pub(crate) fn described(tool: &str, arguments: Option<&Value>) -> String {
     let main = arguments.and_then(|arguments| {
         ["pattern", "path", "command", "url", "query", "prompt", "task"]
             .iter()

@@ -1,0 +1,124 @@
+//! Who is asked about calls: the user at the screen.
+//!
+//! Invariant: a question is either answered or withdrawn. One that nobody waits for any more disappears
+//! from the screen, and one whose screen is gone is refused.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use attache_kernel::{
+    id::QuestionId,
+    rights::{permission::Foresight, rule::SessionGrant},
+};
+use attache_runtime::approvals::{ApprovalAnswer, ApprovalFuture, Approver, Question};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::update::Message;
+use crate::commands::run::Approve;
+
+/// Asks on the screen. A copy is the same.
+#[derive(Debug, Clone)]
+pub(crate) struct ScreenApprover {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    messages: mpsc::UnboundedSender<Message>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    how: Approve,
+    /// What was approved for the session, by whichever run asked.
+    granted: Vec<SessionGrant>,
+    open: BTreeMap<QuestionId, oneshot::Sender<ApprovalAnswer>>,
+}
+
+impl ScreenApprover {
+    pub(crate) fn new(messages: mpsc::UnboundedSender<Message>, how: Approve) -> Self {
+        let state = Mutex::new(State { how, granted: Vec::new(), open: BTreeMap::new() });
+        Self { shared: Arc::new(Shared { messages, state }) }
+    }
+
+    /// What is done about questions from now on.
+    pub(crate) fn set(&self, how: Approve) {
+        self.lock().how = how;
+    }
+
+    pub(crate) fn how(&self) -> Approve {
+        self.lock().how
+    }
+
+    /// Hands an answer to the one who asked.
+    pub(crate) fn answer(&self, id: &QuestionId, answer: ApprovalAnswer) {
+        let asked = self.lock().open.remove(id);
+        if let Some(asked) = asked {
+            // Nobody waits for an answer to a call that was stopped.
+            drop(asked.send(answer));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answer that needs nobody.
+    fn at_once(&self, grants: &[SessionGrant]) -> Option<ApprovalAnswer> {
+        let state = self.lock();
+        match state.how {
+            Approve::All => Some(ApprovalAnswer::Once),
+            Approve::Deny => Some(ApprovalAnswer::No { words: String::new() }),
+            Approve::Ask | Approve::Sandbox => {
+                let is_granted =
+                    !grants.is_empty() && grants.iter().all(|grant| state.granted.contains(grant));
+                is_granted.then_some(ApprovalAnswer::Session)
+            }
+        }
+    }
+}
+
+/// Withdraws a question when nobody waits for its answer any more.
+struct Withdrawing<'a> {
+    approver: &'a ScreenApprover,
+    id: QuestionId,
+}
+
+impl Drop for Withdrawing<'_> {
+    fn drop(&mut self) {
+        if self.approver.lock().open.remove(&self.id).is_some() {
+            let withdrawn = Message::Withdrawn(self.id.clone());
+            // A screen that is gone shows nothing.
+            self.approver.shared.messages.send(withdrawn).unwrap_or_default();
+        }
+    }
+}
+
+impl Approver for ScreenApprover {
+    fn ask(&self, question: Question, _: CancellationToken) -> ApprovalFuture<'_> {
+        Box::pin(async move {
+            let grants =
+                SessionGrant::of_call(&question.tool, &question.arguments, &Foresight::default());
+            if let Some(answer) = self.at_once(&grants) {
+                return answer;
+            }
+            let id = question.request_id.clone();
+            let (sender, answer) = oneshot::channel();
+            self.lock().open.insert(id.clone(), sender);
+            let _withdrawing = Withdrawing { approver: self, id };
+            let gone = || ApprovalAnswer::No { words: "the screen is closed".to_owned() };
+            if self.shared.messages.send(Message::Asked(question)).is_err() {
+                return gone();
+            }
+            let answer = answer.await.unwrap_or_else(|_| gone());
+            if answer == ApprovalAnswer::Session {
+                self.lock().granted.extend(grants);
+            }
+            answer
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! A conversation read back from the journals: the events of its runs and of all agents below them, in
+//! the order in which they happened.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use attache_kernel::{
+    id::RunId,
+    run::event::observed::{Detail, RunEvent},
+};
+use attache_runtime::store::{FileStore, StoreError, Transcript};
+
+use super::state::session::{Phase, Session};
+use crate::{failure::Failure, print::palette::Tone, transcripts};
+
+/// The main agent's name.
+const MAIN: &str = "attache";
+
+/// The id of the newest conversation.
+pub(crate) fn newest_conversation(store: &FileStore) -> Result<String, Failure> {
+    let runs = store.list().map_err(|error| transcripts::failure(&error))?;
+    let newest =
+        runs.into_iter().find(|run| run.parent_id.is_none() && run.agent_type.as_str() == MAIN);
+    newest.map(|run| run.agent_id.to_string()).ok_or_else(|| {
+        Failure::usage("there is no conversation yet").hint("`attache chat` begins one")
+    })
+}
+
+/// The events of the conversation that ends with that run.
+pub(crate) fn events(id: &str, store: &FileStore) -> Result<Vec<RunEvent>, StoreError> {
+    let last = store.read(id)?;
+    let session = last.header.run.session_id.clone();
+    let mut runs: BTreeMap<RunId, Transcript> = BTreeMap::new();
+    // What cannot be read is left out.
+    for transcript in store.session(&session)?.flatten() {
+        runs.insert(transcript.header.run.agent_id.clone(), transcript);
+    }
+    let mut chain = vec![last.header.run.agent_id.clone()];
+    let mut earlier = last.header.run.resumed_from.clone();
+    runs.entry(last.header.run.agent_id.clone()).or_insert(last);
+    while let Some(id) = earlier.filter(|id| !chain.contains(id)) {
+        earlier = runs.get(&id).and_then(|run| run.header.run.resumed_from.clone());
+        chain.push(id);
+    }
+    let mut events: Vec<RunEvent> = Vec::new();
+    for (id, transcript) in &runs {
+        if !belongs(id, &runs, &chain) {
+            continue;
+        }
+        let mut run = transcript.header.run.clone();
+        if chain.contains(id) {
+            run.parent_id = None;
+        }
+        let run = Arc::new(run);
+        events.extend(transcript.entries.iter().map(|entry| RunEvent {
+            run: Arc::clone(&run),
+            seq: entry.seq,
+            ts: entry.ts.clone(),
+            event: entry.event.clone(),
+            detail: Detail::None,
+        }));
+    }
+    // The order of one run's events stays.
+    events.sort_by(|one, other| one.ts.cmp(&other.ts));
+    Ok(events)
+}
+
+/// Whether a run is one of the conversation's, or below one.
+fn belongs(id: &RunId, runs: &BTreeMap<RunId, Transcript>, chain: &[RunId]) -> bool {
+    let mut above = Some(id);
+    // No tree is deeper than it has runs.
+    for _ in 0..=runs.len() {
+        match above {
+            Some(id) if chain.contains(id) => return true,
+            Some(id) => above = runs.get(id).and_then(|run| run.header.run.parent_id.as_ref()),
+            None => return false,
+        }
+    }
+    false
+}
+
+/// What was under way when the journals end does not go on.
+pub(crate) fn cut_off(session: &mut Session) {
+    if session.is_open() {
+        session.phase = Phase::Idle;
+        session.calls.clear();
+        session.agents.clear();
+        session.notice(
+            Tone::Warning,
+            "what was under way was cut off; the next message goes on from there",
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! A subagent as the conversation shows it: one block, folded from the events of its run.
+
+use attache_kernel::{
+    id::RunId,
+    model::usage::Cost,
+    run::{
+        assignment::Assignment,
+        event::{Event, observed::RunEvent},
+        message::{Message, text_of},
+        outcome::Status,
+    },
+};
+
+use super::{call::Calls, item::FinishedCall};
+use crate::run_tree::clock;
+
+/// How many messages of an agent are kept: as many as its unfolded block shows.
+pub(crate) const MOST_MESSAGES: usize = 10;
+/// How much of a message is kept.
+const LONGEST_MESSAGE: usize = 600;
+
+/// A subagent and how far it is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Agent {
+    /// Its run.
+    pub(crate) id: RunId,
+    /// The run that started it.
+    pub(crate) parent: Option<RunId>,
+    /// Its name.
+    pub(crate) name: String,
+    /// Its task in a few words.
+    pub(crate) description: String,
+    /// How deep below the main agent it is.
+    pub(crate) depth: u32,
+    /// What it is doing.
+    pub(crate) phase: Phase,
+    /// Whether its parent goes on without it.
+    pub(crate) is_background: bool,
+    /// The turn it is in.
+    pub(crate) turn: u32,
+    /// Turns there may be.
+    pub(crate) max_turns: u32,
+    /// Its clock.
+    pub(crate) clock: Clock,
+    /// Tokens it has used.
+    pub(crate) tokens: u64,
+    /// What it has cost.
+    pub(crate) cost: Cost,
+    /// Its calls.
+    pub(crate) calls: Calls,
+    /// What it said and did last, the oldest first.
+    pub(crate) messages: Vec<Said>,
+}
+
+/// What an agent is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// It is being set up.
+    Starting,
+    /// It waits for a free place, behind that many.
+    Queued(u32),
+    /// It works.
+    Working,
+    /// It waits for an answer to its question; its clock is paused.
+    Asking,
+    /// Its model is called again.
+    Retrying(String),
+    /// It has a last chance to hand in its answer.
+    Grace(String),
+    /// It has ended.
+    Ended(Status),
+}
+
+/// The clock of a run: what it said, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Clock {
+    /// The seconds it showed.
+    pub(crate) elapsed_seconds: u64,
+    /// The seconds there are.
+    pub(crate) max_seconds: u64,
+    /// When it showed them, in milliseconds.
+    pub(crate) as_of_ms: u64,
+    /// Whether it stands still.
+    pub(crate) is_paused: bool,
+}
+
+impl Clock {
+    /// The seconds it shows now.
+    pub(crate) fn seconds(&self, now_ms: u64) -> u64 {
+        if self.is_paused {
+            return self.elapsed_seconds;
+        }
+        self.elapsed_seconds + now_ms.saturating_sub(self.as_of_ms) / 1000
+    }
+
+    fn pause(&mut self, now_ms: u64) {
+        self.elapsed_seconds = self.seconds(now_ms);
+        self.as_of_ms = now_ms;
+        self.is_paused = true;
+    }
+
+    fn go_on(&mut self, now_ms: u64) {
+        self.as_of_ms = now_ms;
+        self.is_paused = false;
+    }
+}
+
+/// Something that an agent said or did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// A text.
+    Text(String),
+    /// A call that has its answer.
+    Call(FinishedCall),
+    /// Something that happened to it.
+    Note(String),
+    /// What went wrong in the end.
+    Error(String),
+}
+
+impl Agent {
+    /// An agent of which nothing but its beginning is known.
+    pub(crate) fn new(run: &Assignment) -> Self {
+        let task = run.task.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        Self {
+            id: run.agent_id.clone(),
+            parent: run.parent_id.clone(),
+            name: run.definition.agent_type.to_string(),
+            description: run.description.as_deref().unwrap_or(task).trim().to_owned(),
+            depth: run.depth,
+            phase: Phase::Starting,
+            is_background: false,
+            turn: 0,
+            max_turns: run.limits.max_turns,
+            clock: Clock {
+                max_seconds: u64::from(run.limits.max_time_seconds),
+                is_paused: true,
+                ..Clock::default()
+            },
+            tokens: 0,
+            cost: Cost::default(),
+            calls: Calls::default(),
+            messages: Vec::new(),
+        }
+    }
+
+    /// Whether it still works.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self.phase, Phase::Ended(_))
+    }
+
+    /// Folds an event of its run.
+    pub(crate) fn apply(&mut self, seen: &RunEvent) {
+        let now = clock(&seen.ts);
+        if let Some(spent) = seen.event.spent() {
+            self.tokens = self.tokens.saturating_add(spent.usage.total_tokens());
+            self.cost.add(spent.cost_usd.filter(|_| !spent.answer_lost));
+        }
+        match &seen.event {
+            Event::Queued { ahead } => self.phase = Phase::Queued(*ahead),
+            Event::Started | Event::ApprovalResolved { .. } => {
+                self.phase = Phase::Working;
+                self.clock.go_on(now);
+            }
+            Event::TurnStarted { turn, grace, progress, .. } => {
+                self.turn = *turn;
+                self.max_turns = progress.max_turns;
+                self.clock.elapsed_seconds = progress.elapsed_seconds;
+                self.clock.max_seconds = progress.max_seconds;
+                self.clock.go_on(now);
+                self.calls.clear();
+                if !grace {
+                    self.phase = Phase::Working;
+                }
+            }
+            Event::Replied { message, .. } => self.replied(message),
+            Event::ToolStarted { call_id, tool_name } => {
+                self.calls.started(call_id, tool_name, now);
+            }
+            Event::ToolOutputChunk { call_id, text } => self.calls.output(call_id, text),
+            Event::ToolReturned { tool_name, result, duration_ms, .. } => {
+                if let Some(call) = self.calls.returned(tool_name, result, *duration_ms) {
+                    self.say(Said::Call(call));
+                }
+            }
+            Event::ApprovalRequested { .. } => {
+                self.phase = Phase::Asking;
+                self.clock.pause(now);
+            }
+            Event::Retrying { attempt, max_retries, reason, .. } => {
+                self.phase =
+                    Phase::Retrying(format!("attempt {attempt} of {}: {reason}", max_retries + 1));
+            }
+            Event::Compacted(_) => self.say(Said::Note("context freed".to_owned())),
+            Event::GraceStarted { reason, grace_ms, .. } => {
+                let seconds = grace_ms / 1000;
+                self.phase = Phase::Grace(format!("{}, {seconds}s left", reason.as_str()));
+            }
+            Event::Ended { ending } => {
+                self.phase = Phase::Ended(ending.status);
+                self.clock.pause(now);
+                self.calls.clear();
+                if let Some(error) = &ending.error {
+                    self.say(Said::Error(error.clone()));
+                } else if !ending.result.trim().is_empty() {
+                    self.say(Said::Text(ending.result.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn replied(&mut self, message: &Message) {
+        self.calls.replied(message);
+        if matches!(self.phase, Phase::Retrying(_)) {
+            self.phase = Phase::Working;
+        }
+        if let Message::Assistant { content } = message {
+            let text = text_of(content);
+            if !text.trim().is_empty() {
+                self.say(Said::Text(text));
+            }
+        }
+    }
+
+    fn say(&mut self, said: Said) {
+        let cut = |text: String| text.trim().chars().take(LONGEST_MESSAGE).collect::<String>();
+        let said = match said {
+            Said::Text(text) => Said::Text(cut(text)),
+            Said::Error(text) => Said::Error(cut(text)),
+            other => other,
+        };
+        // The result is often the last thing that was said.
+        if self.messages.last() != Some(&said) {
+            self.messages.push(said);
+        }
+        if self.messages.len() > MOST_MESSAGES {
+            self.messages.remove(0);
+        }
+    }
+
+    /// Whether its last call went wrong.
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(self.phase, Phase::Ended(status) if status != Status::Goal)
+    }
+}

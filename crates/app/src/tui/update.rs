@@ -1,0 +1,187 @@
+//! The update: a message changes the state and asks for effects. It does nothing itself.
+
+mod commands;
+mod keys;
+
+use std::sync::Arc;
+
+use attache_kernel::{
+    id::{QuestionId, RunId},
+    run::event::{Event, observed::RunEvent},
+};
+use attache_runtime::approvals::{ApprovalAnswer, Question};
+use crossterm::event::KeyEvent;
+
+use super::state::{Hint, Offer, Request, State, completion::Completion, question::Asked};
+use crate::print::palette::Tone;
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// A text was pasted.
+    Pasted(String),
+    /// A run tells.
+    Happened(Arc<RunEvent>),
+    /// A run asks.
+    Asked(Question),
+    /// Nobody waits for that answer any more.
+    Withdrawn(QuestionId),
+    /// A run was started; what the caller should know of it.
+    Started(Vec<String>),
+    /// An agent fits what was sent.
+    Offered(Offer),
+    /// What was sent could not be started.
+    Refused {
+        /// What was sent.
+        text: String,
+        /// Why.
+        why: String,
+    },
+    /// The files of the project.
+    Files(Vec<String>),
+    /// Something to tell.
+    Told(Tone, String),
+}
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Start a run with this message.
+    Send(String, Route),
+    /// Leave a message for the run under way.
+    Tell(String),
+    /// Stop the run under way.
+    Stop,
+    /// Answer a question.
+    Answer(QuestionId, ApprovalAnswer),
+    /// Send these agents to the background.
+    ToBackground(Vec<RunId>),
+    /// List the files of the project.
+    ListFiles,
+    /// Change the model from the next message on.
+    Model(String),
+    /// Change what is done about calls that need approval.
+    Approve(String),
+    /// Begin a new conversation.
+    Clear,
+    /// Draw everything again.
+    Repaint,
+    /// Stop the program, as a shell's Ctrl-Z does, until somebody continues it.
+    Suspend,
+    /// Leave.
+    Quit,
+}
+
+/// Who gets a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// The main agent, unless another fits and somebody agrees.
+    Offer,
+    /// The main agent.
+    Main,
+    /// The main agent, which is asked to use that agent.
+    Through(String),
+}
+
+/// Changes the state, and says what to do.
+pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
+    match message {
+        Message::Key(key) => keys::pressed(state, key),
+        Message::Pasted(text) => pasted(state, &text),
+        Message::Happened(event) => {
+            happened(state, &event);
+            Vec::new()
+        }
+        Message::Asked(question) => {
+            state.questions.push(Asked::new(question));
+            Vec::new()
+        }
+        Message::Withdrawn(id) => {
+            state.questions.retain(|asked| asked.question.request_id != id);
+            Vec::new()
+        }
+        Message::Started(notices) => {
+            state.request = Request::None;
+            for notice in notices {
+                state.session.notice(Tone::Warning, format!("notice: {notice}"));
+            }
+            Vec::new()
+        }
+        Message::Offered(offer) => {
+            state.request = Request::None;
+            state.offer = Some(offer);
+            Vec::new()
+        }
+        Message::Refused { text, why } => {
+            state.request = Request::None;
+            state.session.notice(Tone::Bad, why);
+            if state.composer.is_empty() {
+                state.composer.set(text);
+            }
+            Vec::new()
+        }
+        Message::Files(files) => {
+            state.facts.files = Some(files);
+            complete(state)
+        }
+        Message::Told(tone, text) => {
+            state.session.notice(tone, text);
+            Vec::new()
+        }
+    }
+}
+
+fn pasted(state: &mut State, text: &str) -> Vec<Effect> {
+    if let Some(question) = state.questions.first_mut() {
+        // A text that was pasted is not an answer; it may be words for one.
+        if let super::state::question::Stage::Words(words) = &mut question.stage {
+            words.push_str(&text.replace(['\r', '\n'], " "));
+        }
+        return Vec::new();
+    }
+    state.composer.insert(text);
+    state.completion = None;
+    Vec::new()
+}
+
+fn happened(state: &mut State, event: &RunEvent) {
+    state.session.apply(event);
+    if event.run.parent_id.is_some() {
+        return;
+    }
+    match &event.event {
+        Event::Opened { .. } => state.request = Request::None,
+        Event::Announced { delivers, .. } if delivers.is_empty() && !state.waiting.is_empty() => {
+            state.waiting.remove(0);
+        }
+        Event::Ended { .. } => {
+            state.request = Request::None;
+            // What was not read is not lost.
+            let unread = std::mem::take(&mut state.waiting).join("\n");
+            if !unread.is_empty() {
+                state.composer.insert(&unread);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Looks for what can be completed at the cursor.
+fn complete(state: &mut State) -> Vec<Effect> {
+    let before = state.composer.before_cursor();
+    let is_mention = matches!(
+        super::state::completion::wanted(before),
+        Some(super::state::completion::Wanted::Mention(_))
+    );
+    let files = state.facts.files.as_deref().unwrap_or_default();
+    state.completion = Completion::find(before, &state.facts.agents, files);
+    if is_mention && state.facts.files.is_none() { vec![Effect::ListFiles] } else { Vec::new() }
+}
+
+/// What the user is told instead of the status line.
+fn hint(state: &mut State, text: impl Into<String>) -> Vec<Effect> {
+    state.hint = Some(Hint::Said(text.into()));
+    Vec::new()
+}

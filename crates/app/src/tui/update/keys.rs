@@ -1,0 +1,245 @@
+//! What each key does: in a question first, then in an offer, then in the input.
+
+use attache_runtime::approvals::ApprovalAnswer;
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::{Effect, Route, commands, complete, hint};
+use crate::{
+    print::palette::Tone,
+    tui::state::{
+        Hint, Request, State,
+        composer::Move,
+        question::{Asked, Stage},
+    },
+};
+
+/// How far a page moves in a question.
+const PAGE: usize = 10;
+
+pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
+    if key.kind == KeyEventKind::Release {
+        return Vec::new();
+    }
+    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+    if is_control && key.code == KeyCode::Char('c') {
+        return interrupted(state);
+    }
+    state.hint = None;
+    if is_control && key.code == KeyCode::Char('l') {
+        return vec![Effect::Repaint];
+    }
+    if is_control && key.code == KeyCode::Char('z') {
+        return vec![Effect::Suspend];
+    }
+    if let Some(asked) = state.questions.first_mut() {
+        return answered(asked, key).map_or_else(Vec::new, |answer| {
+            let asked = state.questions.remove(0);
+            vec![Effect::Answer(asked.question.request_id, answer)]
+        });
+    }
+    if state.offer.is_some() {
+        return decided(state, key);
+    }
+    written(state, key, is_control)
+}
+
+/// Ctrl-C: clears the input, then stops the answer, then quits.
+fn interrupted(state: &mut State) -> Vec<Effect> {
+    if matches!(state.hint, Some(Hint::Quit(_))) {
+        return vec![Effect::Quit];
+    }
+    state.offer = None;
+    state.completion = None;
+    if !state.composer.is_empty() && state.questions.is_empty() {
+        let text = state.composer.take();
+        state.composer.remember(&text);
+        return Vec::new();
+    }
+    let open = state.session.agents.len();
+    let text = match open {
+        0 => "Ctrl-C again quits".to_owned(),
+        1 => "Ctrl-C again stops the agent that still works, and quits".to_owned(),
+        open => format!("Ctrl-C again stops the {open} agents that still work, and quits"),
+    };
+    state.hint = Some(Hint::Quit(text));
+    stopped(state)
+}
+
+/// Stops the answer, if one is under way or about to be.
+fn stopped(state: &mut State) -> Vec<Effect> {
+    if !state.session.is_busy() && state.request != Request::Starting {
+        return Vec::new();
+    }
+    state.request = Request::Stopping;
+    vec![Effect::Stop]
+}
+
+/// What a key says to a question; none if it says nothing yet.
+fn answered(asked: &mut Asked, key: KeyEvent) -> Option<ApprovalAnswer> {
+    match (&mut asked.stage, key.code) {
+        (Stage::Words(_), KeyCode::Esc) => asked.stage = Stage::Choosing,
+        (Stage::Words(words), KeyCode::Enter) => {
+            return Some(ApprovalAnswer::No { words: words.trim().to_owned() });
+        }
+        (Stage::Words(words), KeyCode::Backspace) => drop(words.pop()),
+        (Stage::Words(words), KeyCode::Char(letter)) => words.push(letter),
+        (Stage::Choosing, KeyCode::Char('y' | 'Y')) => return Some(ApprovalAnswer::Once),
+        (Stage::Choosing, KeyCode::Char('s' | 'S')) => return Some(ApprovalAnswer::Session),
+        (Stage::Choosing, KeyCode::Char('a' | 'A')) => return Some(ApprovalAnswer::Abort),
+        (Stage::Choosing, KeyCode::Char('n' | 'N') | KeyCode::Esc) => {
+            asked.stage = Stage::Words(String::new());
+        }
+        (Stage::Choosing, KeyCode::Char('v')) => asked.is_whole = !asked.is_whole,
+        (Stage::Choosing, KeyCode::Up) => asked.scroll = asked.scroll.saturating_sub(1),
+        (Stage::Choosing, KeyCode::Down) => asked.scroll += 1,
+        (Stage::Choosing, KeyCode::PageUp) => asked.scroll = asked.scroll.saturating_sub(PAGE),
+        (Stage::Choosing, KeyCode::PageDown) => asked.scroll += PAGE,
+        _ => {}
+    }
+    None
+}
+
+/// A yes or a no to an offer.
+fn decided(state: &mut State, key: KeyEvent) -> Vec<Effect> {
+    let route = match key.code {
+        KeyCode::Char('y' | 'Y') => |agent: String| Route::Through(agent),
+        KeyCode::Char('n' | 'N') | KeyCode::Enter => |_| Route::Main,
+        KeyCode::Esc => {
+            if let Some(offer) = state.offer.take() {
+                state.composer.set(offer.text);
+            }
+            return Vec::new();
+        }
+        _ => return Vec::new(),
+    };
+    let Some(offer) = state.offer.take() else { return Vec::new() };
+    state.request = Request::Starting;
+    vec![Effect::Send(offer.text, route(offer.agent))]
+}
+
+fn written(state: &mut State, key: KeyEvent, is_control: bool) -> Vec<Effect> {
+    let is_alt = key.modifiers.contains(KeyModifiers::ALT);
+    let has_shift = key.modifiers.contains(KeyModifiers::SHIFT);
+    match key.code {
+        KeyCode::Enter if is_alt || has_shift || is_control => state.composer.insert("\n"),
+        KeyCode::Enter => return entered(state),
+        KeyCode::Esc => return escaped(state),
+        KeyCode::Tab => return tabbed(state),
+        KeyCode::BackTab => step(state, false),
+        KeyCode::Up if state.completion.is_some() => return chosen(state, false),
+        KeyCode::Down if state.completion.is_some() => return chosen(state, true),
+        KeyCode::Up => state.composer.up(),
+        KeyCode::Down => state.composer.down(),
+        KeyCode::Left if is_control || is_alt => state.composer.go(Move::WordLeft),
+        KeyCode::Right if is_control || is_alt => state.composer.go(Move::WordRight),
+        KeyCode::Left => state.composer.go(Move::Left),
+        KeyCode::Right => state.composer.go(Move::Right),
+        KeyCode::Home => state.composer.go(Move::LineStart),
+        KeyCode::End => state.composer.go(Move::LineEnd),
+        KeyCode::Backspace if is_alt || is_control => state.composer.remove(Move::WordLeft),
+        KeyCode::Backspace => state.composer.remove(Move::Left),
+        KeyCode::Delete => state.composer.remove(Move::Right),
+        KeyCode::Char(letter) if is_control => return control(state, letter),
+        KeyCode::Char('b') if is_alt => state.composer.go(Move::WordLeft),
+        KeyCode::Char('f') if is_alt => state.composer.go(Move::WordRight),
+        KeyCode::Char('d') if is_alt => state.composer.remove(Move::WordRight),
+        KeyCode::Char(letter) if !is_alt => state.composer.insert(letter.encode_utf8(&mut [0; 4])),
+        _ => return Vec::new(),
+    }
+    complete(state)
+}
+
+fn control(state: &mut State, letter: char) -> Vec<Effect> {
+    match letter {
+        'j' => state.composer.insert("\n"),
+        'a' => state.composer.go(Move::LineStart),
+        'e' => state.composer.go(Move::LineEnd),
+        'f' => state.composer.go(Move::Right),
+        'k' => state.composer.remove(Move::LineEnd),
+        'u' => state.composer.remove(Move::LineStart),
+        'w' | 'h' => state.composer.remove(Move::WordLeft),
+        'y' => state.composer.paste_cut(),
+        'p' => state.composer.up(),
+        'n' => state.composer.down(),
+        'o' => state.is_unfolded = !state.is_unfolded,
+        'd' if state.composer.is_empty() => return commands::quit(state),
+        'd' => state.composer.remove(Move::Right),
+        'b' => return to_background(state),
+        _ => {}
+    }
+    complete(state)
+}
+
+/// Sends the agents that are waited for to the background.
+fn to_background(state: &mut State) -> Vec<Effect> {
+    let agents = state.foreground();
+    if agents.is_empty() {
+        state.composer.go(Move::Left);
+        return Vec::new();
+    }
+    vec![Effect::ToBackground(agents)]
+}
+
+fn escaped(state: &mut State) -> Vec<Effect> {
+    if state.completion.take().is_some() {
+        return Vec::new();
+    }
+    stopped(state)
+}
+
+fn step(state: &mut State, forward: bool) {
+    if let Some(completion) = &mut state.completion {
+        completion.step(forward);
+    }
+}
+
+fn chosen(state: &mut State, forward: bool) -> Vec<Effect> {
+    step(state, forward);
+    Vec::new()
+}
+
+/// Writes out what is chosen.
+fn tabbed(state: &mut State) -> Vec<Effect> {
+    let Some(completion) = state.completion.take() else { return complete(state) };
+    if let Some(candidate) = completion.found.get(completion.chosen) {
+        state.composer.complete(completion.typed, &format!("{} ", candidate.text));
+    }
+    Vec::new()
+}
+
+fn entered(state: &mut State) -> Vec<Effect> {
+    if let Some(completion) = &state.completion {
+        let exact = |text: &str| completion.found.iter().any(|one| one.text == text);
+        if !exact(state.composer.text().trim()) {
+            return tabbed(state);
+        }
+    }
+    state.completion = None;
+    if let Some(text) = state.composer.text().strip_suffix('\\').map(str::to_owned) {
+        // A backslash at the end goes on in the next line, as in a shell.
+        state.composer.set(format!("{text}\n"));
+        return Vec::new();
+    }
+    if state.composer.text().trim().is_empty() {
+        return Vec::new();
+    }
+    if state.request != Request::None && !state.session.is_busy() {
+        return hint(state, "the message before is being sent");
+    }
+    let text = state.composer.take().trim_end().to_owned();
+    if text.starts_with('/') && !text.contains('\n') {
+        return commands::carried_out(state, text.trim());
+    }
+    if state.session.phase != crate::tui::state::session::Phase::Idle {
+        state.waiting.push(text.clone());
+        return vec![Effect::Tell(text)];
+    }
+    state.request = Request::Starting;
+    vec![Effect::Send(text, Route::Offer)]
+}
+
+/// Tells in the conversation.
+pub(super) fn told(state: &mut State, tone: Tone, text: impl Into<String>) -> Vec<Effect> {
+    state.session.notice(tone, text);
+    Vec::new()
+}

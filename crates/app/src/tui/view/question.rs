@@ -1,0 +1,117 @@
+//! A question about a call: who asks, what for, why, and the keys that answer.
+
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::Moment;
+use crate::{
+    print::palette::Tone,
+    tui::{
+        markdown,
+        state::question::{Asked, Stage},
+        text::{cut, first_line, plain, span, wrapped},
+    },
+};
+
+/// The lines of a question, and where the cursor is in them.
+pub(super) fn lines(
+    asked: &Asked,
+    waiting: usize,
+    moment: &Moment,
+) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
+    let theme = moment.theme;
+    let warning = theme.tone(Tone::Warning);
+    let width = moment.width();
+    let question = &asked.question;
+    let mut lines = vec![Line::styled("─".repeat(width), warning)];
+    let mut head = vec![
+        Span::styled("[", theme.tone(Tone::Name)),
+        span(question.agent_type.as_str(), theme.tone(Tone::Name)),
+        Span::styled("]", theme.tone(Tone::Name)),
+        Span::raw(" asks to call "),
+        span(&question.tool.to_string(), theme.tone(Tone::Strong)),
+    ];
+    if waiting > 1 {
+        head.push(Span::styled(format!("  (1 of {waiting})"), warning));
+    }
+    lines.push(cut(Line::from(head), width));
+    let preview = preview(asked, moment);
+    let room = if asked.is_whole { moment.height().saturating_sub(7) } else { moment.height() / 3 };
+    let room = room.max(3);
+    let from = asked.scroll.min(preview.len().saturating_sub(room));
+    let left = preview.len().saturating_sub(from + room);
+    lines.extend(preview.into_iter().skip(from).take(room));
+    if left > 0 || from > 0 {
+        let text = format!("  … {left} more lines; v shows more, ↑ ↓ move");
+        lines.push(cut(Line::styled(text, theme.tone(Tone::Faint)), width));
+    }
+    let justification = question.arguments.get("justification").and_then(|text| text.as_str());
+    if let Some(words) = justification.filter(|words| !words.trim().is_empty()) {
+        let line = vec![Span::raw("  the agent says: "), span(&first_line(words), Style::new())];
+        lines.push(cut(Line::from(line), width));
+    }
+    let why = vec![Span::styled("  why: ", warning), span(&question.reason, Style::new())];
+    lines.extend(wrapped(Line::from(why), width, 7));
+    let cursor = match &asked.stage {
+        Stage::Choosing => {
+            lines.extend(keys(asked, moment));
+            None
+        }
+        Stage::Words(words) => {
+            let label = "  words for the agent: ";
+            let typed = plain(words);
+            let column = (label.width() + typed.width()).min(width.saturating_sub(1));
+            lines
+                .push(cut(Line::from(vec![Span::styled(label, warning), Span::raw(typed)]), width));
+            let row = lines.len() - 1;
+            let text = "  Enter refuses with these words, Esc goes back";
+            lines.push(cut(Line::styled(text, theme.tone(Tone::Faint)), width));
+            Some((column, row))
+        }
+    };
+    lines.push(Line::styled("─".repeat(width), warning));
+    (lines, cursor)
+}
+
+fn preview(asked: &Asked, moment: &Moment) -> Vec<Line<'static>> {
+    let question = &asked.question;
+    let text = question.preview.clone().unwrap_or_else(|| question.arguments.to_string());
+    let is_diff = text.lines().any(|line| line.starts_with("@@"));
+    let text = plain(&text);
+    let rows = text.lines().flat_map(|line| {
+        let shown = if is_diff {
+            markdown::diff_line(line, moment.theme)
+        } else {
+            Span::styled(line.to_owned(), moment.theme.tone(Tone::Strong))
+        };
+        wrapped(Line::from(vec![Span::raw("  "), shown]), moment.width(), 4)
+    });
+    rows.collect()
+}
+
+/// The keys; a narrow terminal gets them in several lines.
+fn keys(asked: &Asked, moment: &Moment) -> Vec<Line<'static>> {
+    let theme = moment.theme;
+    let key = theme.tone(Tone::Strong);
+    let covered = first_line(&asked.covered);
+    let choices = [
+        ("y", "es".to_owned()),
+        ("s", format!("ession ({covered})")),
+        ("n", "o".to_owned()),
+        ("a", "bort".to_owned()),
+    ];
+    let parts: Vec<Vec<Span<'static>>> = choices
+        .into_iter()
+        .map(|(letter, rest)| {
+            vec![Span::styled(format!("  [{letter}]"), key), span(&rest, Style::new())]
+        })
+        .collect();
+    let one: Line<'static> = parts.iter().flatten().cloned().collect::<Vec<_>>().into();
+    if one.width() <= moment.width() {
+        return vec![one];
+    }
+    parts.into_iter().map(|part| cut(Line::from(part), moment.width())).collect()
+}

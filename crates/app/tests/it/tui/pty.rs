@@ -1,0 +1,178 @@
+//! The program on a terminal of its own, whose screen can be looked at.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{Read as _, Write as _},
+    num::NonZeroU16,
+    os::unix::fs::OpenOptionsExt as _,
+    process::{Child, Command},
+    sync::{Arc, Condvar, Mutex},
+    time::Duration,
+};
+
+use attache_testkit::project::TestProject;
+use rustix::{
+    fs::OFlags,
+    process::{Pid, Signal, kill_process},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
+};
+
+/// How long something may take to appear before the test has failed.
+const DEADLINE: Duration = Duration::from_secs(25);
+
+/// A terminal with a screen, and the program on it.
+pub(crate) struct Pty {
+    master: File,
+    slave: File,
+    program: Child,
+    seen: Arc<(Mutex<Seen>, Condvar)>,
+}
+
+/// What the terminal has got.
+struct Seen {
+    parser: vt100::Parser,
+    bytes: Vec<u8>,
+    /// How many bytes were answered for already.
+    answered: usize,
+}
+
+fn cells(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).unwrap()
+}
+
+impl Pty {
+    /// Starts the program on a terminal of 24 rows.
+    pub(crate) fn start(project: &TestProject, arguments: &[&str]) -> Self {
+        Self::of_size((24, 80), project, arguments)
+    }
+
+    pub(crate) fn of_size(
+        (rows, columns): (u16, u16),
+        project: &TestProject,
+        arguments: &[&str],
+    ) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        tcsetwinsize(&master, size(rows, columns)).unwrap();
+        let open = || {
+            let flags = OFlags::NOCTTY.bits().cast_signed();
+            OpenOptions::new().read(true).write(true).custom_flags(flags).open(&name).unwrap()
+        };
+        let slave = open();
+        let own = project.command(arguments);
+        let mut program = Command::new("setsid");
+        program.args(["--ctty", "--wait"]).arg(own.get_program()).args(own.get_args()).env_clear();
+        for (name, value) in own.get_envs() {
+            program.env(name, value.unwrap_or_default());
+        }
+        program.current_dir(own.get_current_dir().unwrap());
+        program.stdin(open()).stdout(open()).stderr(open());
+        let program = program.spawn().unwrap();
+        let master = File::from(master);
+        let parser = vt100::Parser::new(cells(rows), cells(columns), 10_000);
+        let seen = Seen { parser, bytes: Vec::new(), answered: 0 };
+        let seen = Arc::new((Mutex::new(seen), Condvar::new()));
+        let pty = Self { master, slave, program, seen };
+        pty.watch();
+        pty
+    }
+
+    /// Reads along, and answers where the cursor is, as terminals do.
+    fn watch(&self) {
+        let seen = Arc::clone(&self.seen);
+        let mut reader = self.master.try_clone().unwrap();
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(length) = reader.read(&mut piece) {
+                if length == 0 {
+                    return;
+                }
+                let mut state = seen.0.lock().unwrap();
+                state.parser.process(&piece[..length]);
+                state.bytes.extend(&piece[..length]);
+                let from = state.answered;
+                let asked = state.bytes[from..].windows(4).position(|four| four == b"\x1b[6n");
+                if let Some(at) = asked {
+                    state.answered = from + at + 4;
+                    let (row, column) = state.parser.screen().cursor_position();
+                    drop(state);
+                    let answer = format!("\x1b[{};{}R", row + 1, column + 1);
+                    reader.write_all(answer.as_bytes()).unwrap();
+                }
+                seen.1.notify_all();
+            }
+        });
+    }
+
+    /// What is on the screen.
+    pub(crate) fn screen(&self) -> String {
+        self.seen.0.lock().unwrap().parser.screen().contents()
+    }
+
+    /// What is on the screen, and what has left it at its top.
+    pub(crate) fn everything(&self) -> String {
+        let mut state = self.seen.0.lock().unwrap();
+        let mut lines: Vec<String> = Vec::new();
+        let length = state.parser.screen().scrollback_len();
+        let columns = state.parser.screen().size().1.get();
+        for back in (1..=length).rev() {
+            state.parser.screen_mut().set_scrollback(back);
+            lines.extend(state.parser.screen().rows(0, columns).take(1));
+        }
+        state.parser.screen_mut().set_scrollback(0);
+        lines.push(state.parser.screen().contents());
+        lines.join("\n")
+    }
+
+    /// Every byte that was written.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.seen.0.lock().unwrap().bytes.clone()
+    }
+
+    /// Waits until the screen holds a text.
+    pub(crate) fn wait_for(&self, text: &str) {
+        self.wait_until(text, |screen| screen.contains(text));
+    }
+
+    /// Waits until the screen is as wanted.
+    pub(crate) fn wait_until(&self, what: &str, wanted: impl Fn(&str) -> bool) {
+        let state = self.seen.0.lock().unwrap();
+        let not_yet = |seen: &mut Seen| !wanted(&seen.parser.screen().contents());
+        let (state, waited) = self.seen.1.wait_timeout_while(state, DEADLINE, not_yet).unwrap();
+        let screen = state.parser.screen().contents();
+        drop(state);
+        assert!(!waited.timed_out(), "{what:?} never came; the screen is\n{screen}");
+    }
+
+    /// Types into it.
+    pub(crate) fn types(&mut self, text: &str) {
+        self.master.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Gives it another size.
+    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+        self.seen.0.lock().unwrap().parser.screen_mut().set_size(cells(rows), cells(columns));
+        tcsetwinsize(&self.master, size(rows, columns)).unwrap();
+    }
+
+    /// Sends a signal to the program.
+    pub(crate) fn signal(&self, signal: Signal) {
+        // `setsid` makes no new process where it need not.
+        let id = Pid::from_raw(i32::try_from(self.program.id()).unwrap()).unwrap();
+        kill_process(id, signal).unwrap();
+    }
+
+    /// Waits for the end; the exit code, and whether the terminal is as it was.
+    pub(crate) fn end(&mut self) -> (Option<i32>, bool) {
+        let code = self.program.wait().unwrap().code();
+        let modes = tcgetattr(&self.slave).unwrap().local_modes;
+        (code, modes.contains(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG))
+    }
+}
+
+fn size(rows: u16, columns: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
