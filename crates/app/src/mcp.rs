@@ -10,6 +10,7 @@ mod changes;
 mod elicitation;
 mod host_model;
 mod http;
+pub(crate) mod install;
 mod launcher;
 mod lines;
 mod progress;

@@ -10,7 +10,10 @@ use clap::{Args, Subcommand};
 use crate::{
     cli::Globals,
     failure::{Exit, Failure},
-    mcp,
+    mcp::{
+        self,
+        install::{Consent, Wish, hosts::HostName},
+    },
     setup::Setup,
 };
 
@@ -25,7 +28,7 @@ use crate::{
     after_help = "Examples:
   attache mcp                          serve over standard input and output
   attache mcp --http 8765              serve at http://127.0.0.1:8765/mcp
-  claude mcp add attache -- attache mcp"
+  attache mcp install claude           set it up in Claude Code"
 )]
 pub(crate) struct McpArgs {
     #[command(flatten)]
@@ -56,7 +59,24 @@ pub(crate) struct ServerArgs {
 
 /// What else can be done about MCP.
 #[derive(Debug, Clone, Subcommand)]
-pub(crate) enum McpCommand {}
+pub(crate) enum McpCommand {
+    /// Set the server up in a host: show the change of its settings, and write it after a yes.
+    ///
+    /// The file as it was is kept beside it. Doing it again changes nothing.
+    Install(HostArgs),
+    /// Undo `install`.
+    Uninstall(HostArgs),
+}
+
+/// Which host, and whether somebody has said yes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HostArgs {
+    /// The host.
+    host: HostName,
+    /// Write without asking.
+    #[arg(short, long)]
+    yes: bool,
+}
 
 /// An address, or the port of one on this machine.
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -67,9 +87,17 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+impl HostArgs {
+    fn run(&self, wish: Wish, setup: &Setup) -> Result<Exit, Failure> {
+        let consent = if self.yes { Consent::Given } else { Consent::Asked };
+        mcp::install::run(wish, self.host, consent, setup)
+    }
+}
+
 pub(crate) fn run(args: &McpArgs, globals: &Globals, setup: &Setup) -> Result<Exit, Failure> {
     match &args.command {
         None => mcp::serve(&args.server, globals, setup),
-        Some(command) => match *command {},
+        Some(McpCommand::Install(args)) => args.run(Wish::Install, setup),
+        Some(McpCommand::Uninstall(args)) => args.run(Wish::Uninstall, setup),
     }
 }

@@ -4,6 +4,7 @@ mod client;
 mod host_offers;
 mod hostile;
 mod http;
+mod install;
 mod resources;
 
 use std::fs;

@@ -1,0 +1,113 @@
+//! `attache mcp install` and `uninstall`: one entry in the settings of a host, and nothing else.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use serde_json::{Value, json};
+
+use crate::{project, terminal::Terminal};
+
+/// The hosts, where their settings are, and where an entry is in them.
+const HOSTS: [(&str, &str, &str); 5] = [
+    ("claude", ".claude.json", "/mcpServers/attache"),
+    ("gemini", ".gemini/settings.json", "/mcpServers/attache"),
+    ("vscode", ".config/Code/User/mcp.json", "/servers/attache"),
+    ("cursor", ".cursor/mcp.json", "/mcpServers/attache"),
+    ("zed", ".config/zed/settings.json", "/context_servers/attache"),
+];
+
+#[test]
+fn nothing_is_written_unasked() {
+    let project = project();
+    let ran = project.run(&["mcp", "install", "nobody", "--yes"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    for host in ["claude", "codex", "zed"] {
+        let ran = project.run(&["mcp", "install", host]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains("--yes"), "{ran:?}");
+        assert!(ran.stderr.contains("attache"), "the change is not shown: {ran:?}");
+    }
+    assert!(fs::read_dir(project.home()).unwrap().next().is_none(), "something was written");
+}
+
+#[test]
+fn a_person_is_asked() {
+    for (answer, is_written) in [("n\n", false), ("\n", false), ("y\n", true)] {
+        let project = project();
+        let mut terminal = Terminal::with(&project, &["mcp", "install", "cursor"]);
+        terminal.types(answer.as_bytes());
+        terminal.end();
+        assert_eq!(project.home().join(".cursor/mcp.json").exists(), is_written, "{answer:?}");
+    }
+}
+
+#[test]
+fn each_host_gets_one_entry_once_and_loses_it_again() {
+    for (host, file, pointer) in HOSTS {
+        let project = project();
+        let path = project.home().join(file);
+        let install = || project.json(&["mcp", "install", host, "--yes", "--json"]);
+        let done = install();
+        assert_eq!(
+            (&done["host"], &done["changed"], &done["backup"]),
+            (&json!(host), &json!(true), &Value::Null)
+        );
+        let written: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let entry = written.pointer(pointer).unwrap();
+        assert_eq!(entry["args"], json!(["mcp"]), "{entry}");
+        assert_eq!(entry["command"], env!("CARGO_BIN_EXE_attache"), "{entry}");
+        assert_eq!(install()["changed"], false, "twice is once");
+        let undone = project.json(&["mcp", "uninstall", host, "--yes", "--json"]);
+        assert_eq!(undone["changed"], true, "{undone}");
+        assert!(!path.exists(), "{host}: the file was not there before");
+    }
+}
+
+#[test]
+fn what_was_there_before_stays_and_comes_back_byte_by_byte() {
+    let before = "// mine\n{\n  \"theme\": \"dark\", // why not\n  \"n\": 1.50,\n}\n";
+    let project = project();
+    let path = project.file("~/.config/zed/settings.json", before);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let done = project.json(&["mcp", "install", "zed", "--yes", "--json"]);
+    let backup = done["backup"].as_str().unwrap();
+    assert_eq!(fs::read_to_string(backup).unwrap(), before);
+    let after = fs::read_to_string(&path).unwrap();
+    assert!(after.contains("// why not") && after.contains("\"n\": 1.50"), "{after}");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    project.json(&["mcp", "uninstall", "zed", "--yes", "--json"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+}
+
+#[test]
+fn what_the_user_changed_since_is_kept() {
+    let project = project();
+    let path = project.file("~/.gemini/settings.json", "{\"a\": 1}\n");
+    project.json(&["mcp", "install", "gemini", "--yes", "--json"]);
+    let changed = fs::read_to_string(&path).unwrap().replace("\"a\": 1", "\"a\": 2");
+    fs::write(&path, changed).unwrap();
+    project.json(&["mcp", "uninstall", "gemini", "--yes", "--json"]);
+    let left: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    assert_eq!(left, json!({"a": 2, "mcpServers": {}}));
+}
+
+#[test]
+fn codex_gets_a_table_in_its_own_file() {
+    let before = "# mine\nmodel = \"x\"\n";
+    let project = project();
+    let path = project.file("~/.codex/config.toml", before);
+    project.json(&["mcp", "install", "codex", "--yes", "--json"]);
+    let after = fs::read_to_string(&path).unwrap();
+    assert!(after.starts_with(before) && after.contains("[mcp_servers.attache]"), "{after}");
+    project.json(&["mcp", "uninstall", "codex", "--yes", "--json"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_is_left_alone() {
+    let project = project();
+    let path = project.file("~/.cursor/mcp.json", "{\n  \"mcpServers\": {\n");
+    let ran = project.run(&["mcp", "install", "cursor", "--yes"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("line "), "{ran:?}");
+    assert_eq!(fs::read_to_string(path).unwrap(), "{\n  \"mcpServers\": {\n");
+}
