@@ -2,7 +2,7 @@
 
 use attache_runtime::{
     model::{credentials::Credentials, provider::builtin},
-    store::{FileStore, Options, Secrets, StoreError},
+    store::{FileStore, Options, Secrets, StoreError, Summary},
     tool::web_search::SearchProvider,
 };
 use secrecy::ExposeSecret as _;
@@ -11,6 +11,9 @@ use crate::{failure::Failure, setup::Setup};
 
 /// Headers and parameters with one of these in their names hold something secret.
 const TELLING: [&str; 6] = ["auth", "key", "token", "secret", "password", "cookie"];
+
+/// The main agent's name.
+pub(crate) const MAIN: &str = "attache";
 
 /// The store below the program's home.
 pub(crate) fn store(setup: &Setup) -> FileStore {
@@ -74,13 +77,36 @@ pub(crate) fn failure(error: &StoreError) -> Failure {
     }
 }
 
-/// `last` is the newest run there is.
+/// `last` is the newest run that somebody started at the command line, not one that an agent started.
 pub(crate) fn resolve(id: &str, store: &FileStore) -> Result<String, Failure> {
+    resolve_among(id, store, |_| true)
+}
+
+/// The same, where `last` is the newest conversation with the main agent.
+pub(crate) fn resolve_main(id: &str, store: &FileStore) -> Result<String, Failure> {
+    resolve_among(id, store, |run| run.agent_type.as_str() == MAIN)
+}
+
+fn resolve_among(
+    id: &str,
+    store: &FileStore,
+    is_meant: impl Fn(&Summary) -> bool,
+) -> Result<String, Failure> {
     if id != "last" {
         return Ok(id.to_owned());
     }
-    let newest = store.list().map_err(|error| failure(&error))?.into_iter().next();
-    newest.map(|newest| newest.agent_id.as_str().to_owned()).ok_or_else(|| {
+    let runs = store.list().map_err(|error| failure(&error))?;
+    let mut meant = runs.iter().filter(|run| is_meant(run) && !was_delegated(run, &runs));
+    meant.next().map(|newest| newest.agent_id.as_str().to_owned()).ok_or_else(|| {
         Failure::usage("there are no transcripts yet").hint("attache run AGENT TASK writes one")
     })
+}
+
+/// Whether another agent that is still on record started a run. A run that went on after the end of its
+/// parent was started by hand.
+fn was_delegated(run: &Summary, all: &[Summary]) -> bool {
+    let parent = all.iter().find(|one| Some(&one.agent_id) == run.parent_id.as_ref());
+    let ended_before =
+        |parent: &Summary| parent.ended_at.as_ref().is_some_and(|end| *end < run.started_at);
+    parent.is_some_and(|parent| !ended_before(parent))
 }

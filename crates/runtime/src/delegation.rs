@@ -92,7 +92,10 @@ impl Tool for ToolOfAgent {
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         match &context.delegate {
-            Some(delegate) => self.0.answer(arguments, delegate),
+            Some(delegate) => Box::pin(async move {
+                let answer = self.0.answer(arguments, delegate).await;
+                report::bounded(answer, &context.artifacts)
+            }),
             None => Box::pin(std::future::ready(ToolOutput::error(NOT_ENABLED))),
         }
     }

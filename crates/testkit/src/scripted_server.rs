@@ -1,6 +1,7 @@
 //! A model server on loopback that answers from a script, faults included, and remembers what it was asked.
 //!
-//! A request takes the next answer of its path, else the next of any path, else the standing one; without any it is unexpected, and gets 500.
+//! A request takes the next answer of its path, else the next of any path, else the standing one, else what the
+//! responder makes of it; without any it is unexpected, and gets 500.
 //! Nothing sleeps: what must wait stands at a `Gate`. Dropping the server ends its connections and its threads.
 
 mod answer;
@@ -37,6 +38,9 @@ pub struct ScriptedServer {
     accepts: Option<JoinHandle<()>>,
 }
 
+/// Makes an answer of a request.
+type Responder = Arc<dyn Fn(&Request) -> Answer + Send + Sync>;
+
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
@@ -49,6 +53,7 @@ struct State {
     on_path: BTreeMap<String, VecDeque<Answer>>,
     standing: BTreeMap<String, Answer>,
     standing_anywhere: Option<Answer>,
+    responder: Option<Responder>,
     requests: Vec<Request>,
     unexpected: Vec<Request>,
     streams: BTreeMap<usize, Arc<TcpStream>>,
@@ -103,6 +108,12 @@ impl ScriptedServer {
     /// Answers every request for that path with this for which the script has nothing else.
     pub fn always_on(&self, path: &str, answer: Answer) -> &Self {
         self.shared.lock().standing.insert(path.to_owned(), answer);
+        self
+    }
+
+    /// Answers every request with what this makes of it for which the script has nothing else.
+    pub fn respond(&self, make: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> &Self {
+        self.shared.lock().responder = Some(Arc::new(make));
         self
     }
 
@@ -244,7 +255,9 @@ impl Shared {
         let scripted = state.on_path.get_mut(&request.path).and_then(VecDeque::pop_front);
         let scripted = scripted.or_else(|| state.in_order.pop_front());
         let standing = || state.standing.get(&request.path).or(state.standing_anywhere.as_ref());
-        let answer = scripted.or_else(|| standing().cloned()).unwrap_or_else(|| {
+        let answer = scripted.or_else(|| standing().cloned());
+        let answer = answer.or_else(|| state.responder.as_ref().map(|make| make(&request)));
+        let answer = answer.unwrap_or_else(|| {
             let (expected, line) = (state.expects(), lines(std::slice::from_ref(&request)));
             let expected = if expected.is_empty() { "nothing more" } else { &expected };
             state.unexpected.push(request.clone());

@@ -233,8 +233,6 @@ pub(crate) enum RunFormat {
     StreamJson,
 }
 
-/// The main agent's name.
-const MAIN: &str = "attache";
 /// How long a run that was cut short waits for somebody to read its result.
 const READER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 /// How long the end of the program waits for commands that were told to end.
@@ -403,7 +401,7 @@ async fn report(
         ));
     }
     if result.status != Status::Goal && !setup.quiet {
-        let command = if result.agent_type.as_str() == MAIN { "exec" } else { "run" };
+        let command = if result.agent_type.as_str() == transcripts::MAIN { "exec" } else { "run" };
         printer.aside(&format!("resume with: attache {command} --resume {}", result.agent_id));
     }
     Ok(match result.status {

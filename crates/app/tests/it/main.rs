@@ -7,6 +7,8 @@
 mod approvals;
 #[cfg(test)]
 mod background;
+#[cfg(test)]
+mod books;
 mod changes;
 mod clean;
 mod commands;

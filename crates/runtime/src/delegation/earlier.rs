@@ -107,7 +107,7 @@ pub(super) fn check_name(run: &EarlierRun, named: Option<&str>) -> Result<(), To
     }
 }
 
-/// What became of background agents of a run that is being continued: the text for the agent, and those
+/// What became of the agents of a run that is being continued: the text for the agent, and those
 /// it is about. One that cannot be read counts as cut off.
 pub(crate) async fn what_became_of(
     agents: Vec<RunId>,
@@ -121,5 +121,5 @@ pub(crate) async fn what_became_of(
             Err(_) => report::interrupted(id, &AgentName::new("agent")),
         });
     }
-    (!told.is_empty()).then(|| (report::told(told.into_iter()), agents))
+    (!told.is_empty()).then(|| (report::left_behind(told.into_iter()), agents))
 }

@@ -8,15 +8,42 @@ use attache_kernel::{
 };
 use serde_json::{Value, json};
 
-use crate::{tasks::Delegate, tool::ToolOutput};
+use crate::{
+    tasks::Delegate,
+    tool::{
+        ToolOutput,
+        artifacts::{Artifacts, Bound},
+    },
+};
+
+/// How much of one result stands in the answer to an agent's call; the whole is kept as an artifact.
+const LONGEST_ANSWERED: Bound = Bound { bytes: 64 * 1024, lines: usize::MAX };
 
 /// How much of one result stands in an announcement; the whole can be asked for.
 const LONGEST_ANNOUNCED: usize = 8 * 1024;
 
 /// The result of an agent, as the call that waited for it answers.
 pub(super) fn ended(result: &RunResult) -> ToolOutput {
-    let text = answer(result).to_string();
-    if result.status == Status::Goal { ToolOutput::text(text) } else { ToolOutput::error(text) }
+    let is_error = result.status != Status::Goal;
+    let delivers = vec![result.agent_id.clone()];
+    ToolOutput { is_error, delivers, ..ToolOutput::text(answer(result).to_string()) }
+}
+
+/// The same answer, no longer than an agent's context bears.
+pub(super) fn bounded(answer: ToolOutput, artifacts: &Artifacts) -> ToolOutput {
+    if answer.text.len() <= LONGEST_ANSWERED.bytes {
+        return answer;
+    }
+    let Ok(mut told) = serde_json::from_str::<Value>(&answer.text) else { return answer };
+    let mut kept = Vec::new();
+    for field in ["result", "output"] {
+        if let Some(Value::String(text)) = told.get_mut(field) {
+            let bounded = LONGEST_ANSWERED.apply(std::mem::take(text), field, artifacts);
+            *text = bounded.text;
+            kept.extend(bounded.artifacts);
+        }
+    }
+    ToolOutput { text: told.to_string(), artifacts: kept, ..answer }
 }
 
 /// The part of a result that a model needs; with the branch where its changes are.
@@ -47,7 +74,11 @@ pub(super) fn still_runs(agent_id: &RunId, delegate: &Delegate) -> ToolOutput {
 
 /// The results of background agents, in one message.
 pub(crate) fn announcement(ended: &[Arc<RunResult>]) -> String {
-    told(ended.iter().map(|result| one(result)))
+    let opening = match ended {
+        [_] => "A background agent has ended:",
+        _ => "Background agents have ended:",
+    };
+    told(opening, ended.iter().map(|result| one(result)))
 }
 
 /// One of them.
@@ -60,12 +91,12 @@ pub(super) fn one(result: &RunResult) -> String {
     told.to_string()
 }
 
-/// What is told of an agent that ended in an earlier process.
-pub(super) fn told(results: impl ExactSizeIterator<Item = String>) -> String {
-    let opening = match results.len() {
-        1 => "A background agent has ended:",
-        _ => "Background agents have ended:",
-    };
+/// What became of agents whose parent was cut off.
+pub(super) fn left_behind(results: impl Iterator<Item = String>) -> String {
+    told("What became of the agents you had started:", results)
+}
+
+fn told(opening: &str, results: impl Iterator<Item = String>) -> String {
     let lines: Vec<String> = std::iter::once(opening.to_owned()).chain(results).collect();
     lines.join("\n")
 }

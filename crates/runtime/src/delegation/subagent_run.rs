@@ -91,7 +91,8 @@ async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, Too
                 error: result.error.as_deref(),
             };
             let text = json!(told).to_string();
-            Ok(if success { ToolOutput::text(text) } else { ToolOutput::error(text) })
+            let delivers = vec![result.agent_id.clone()];
+            Ok(ToolOutput { is_error: !success, delivers, ..ToolOutput::text(text) })
         }
         Waited::Detached(handle) => {
             delegate.detached(&handle);

@@ -78,7 +78,7 @@ async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, Too
         }
         None => return written(id, longest, delegate).await,
     };
-    Ok(delivering(result.agent_id.clone(), report::ended(&result)))
+    Ok(report::ended(&result))
 }
 
 /// The result of an agent that ended in an earlier process, or works in another one.

@@ -362,7 +362,7 @@ impl Runs {
             let by = &start.assignment.agent_id;
             reach.claim = Some(shared.store.claim_resume(earlier.assignment(), by).await?);
             reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
-            let left = earlier.background().cloned().collect();
+            let left = earlier.left_behind().cloned().collect();
             reach.left_behind = what_became_of(left, &*shared.store).await;
         }
         if let Past::Branch(earlier) = &start.past {

@@ -34,7 +34,13 @@ pub(super) async fn order(
     store: &FileStore,
 ) -> Result<Order, Failure> {
     let (subject, task) = match &args.options.resume {
-        Some(id) => resumed(args, setup, runtime, &transcripts::resolve(id, store)?).await?,
+        Some(id) => {
+            let id = match args.who {
+                Who::Named => transcripts::resolve(id, store)?,
+                Who::Main(_) => transcripts::resolve_main(id, store)?,
+            };
+            resumed(args, setup, runtime, &id).await?
+        }
         None => match args.who {
             Who::Named => fresh(args, setup, runtime)?,
             Who::Main(_) => {

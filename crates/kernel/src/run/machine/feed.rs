@@ -334,6 +334,12 @@ impl Run {
         self.state.background.iter()
     }
 
+    /// The agents whose results a run that goes on from here has not seen: those in the background, and those
+    /// that calls were waiting for.
+    pub fn left_behind(&self) -> impl Iterator<Item = &RunId> {
+        self.state.background.union(&self.state.attended)
+    }
+
     /// Somebody cancelled the run. Calls that are under way are answered for.
     pub fn cancelled(&mut self, now: Duration) -> Vec<Event> {
         if self.has_ended() {

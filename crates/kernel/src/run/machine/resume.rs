@@ -45,7 +45,7 @@ impl Run {
     fn continued_by(&self, assignment: &Assignment) -> Event {
         let mut messages = self.state.conversation.messages().to_vec();
         let opening = u64::try_from(self.state.frame.opening()).ok();
-        let background = self.background().cloned().collect();
+        let background = self.left_behind().cloned().collect();
         let mut afterwards = Vec::new();
         if self.state.phase == Phase::Tools {
             afterwards.clone_from(&self.state.announcements);

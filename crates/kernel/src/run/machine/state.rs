@@ -80,6 +80,9 @@ pub struct State {
     /// The background agents whose results the run has not seen.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) background: BTreeSet<RunId>,
+    /// The agents that calls of this turn wait for, and whose results no answer has yet.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) attended: BTreeSet<RunId>,
     pub(crate) artifacts: Vec<Artifact>,
     /// What tools did to files, in order.
     #[serde(default)]
@@ -217,10 +220,13 @@ impl State {
             | Event::TextChunk { .. }
             | Event::ThoughtChunk { .. }
             | Event::ToolOutputChunk { .. }
-            | Event::SubAgentStart { attendance: Attendance::Foreground, .. }
             | Event::SubAgentEnd { .. } => {}
+            Event::SubAgentStart { agent_id, attendance: Attendance::Foreground, .. } => {
+                self.attended.insert(agent_id.clone());
+            }
             Event::SubAgentStart { agent_id, attendance: Attendance::Background, .. }
             | Event::SubAgentDetached { agent_id } => {
+                self.attended.remove(agent_id);
                 self.background.insert(agent_id.clone());
             }
             Event::Awaiting { .. } => self.phase = Phase::Awaiting,
@@ -283,7 +289,10 @@ impl State {
                 self.enter(Phase::Summary);
             }
             Event::Compacted(compaction) => self.compact(compaction),
-            Event::TurnCompleted { .. } => self.phase = Phase::Between,
+            Event::TurnCompleted { .. } => {
+                self.attended.clear();
+                self.phase = Phase::Between;
+            }
             Event::Reminded { message } => {
                 self.reminded = true;
                 self.say(message.clone());
@@ -569,6 +578,7 @@ impl State {
     fn deliver(&mut self, agents: &[RunId]) {
         for agent in agents {
             self.background.remove(agent);
+            self.attended.remove(agent);
         }
     }
 
