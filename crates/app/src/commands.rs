@@ -32,11 +32,6 @@ use crate::{
     environment::{self, Environment},
     failure::{Exit, Failure},
     log::{self, LogWanted},
-    no_effect,
-    print::{
-        self,
-        palette::{Tone, paint},
-    },
     setup::Setup,
 };
 
@@ -84,11 +79,6 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
         }
         (Err(failure), _) => return Err(failure),
     };
-    if !setup.quiet {
-        for notice in no_effect::of_settings(&setup.settings) {
-            print::aside(&format!("{} {notice}", paint(Tone::Warning, "notice:")));
-        }
-    }
     match cli.command {
         Command::Run(args) => run::run(&args, &setup),
         Command::Exec(args) if args.is_detach() && !cli.detached => exec::run_detached(&setup),

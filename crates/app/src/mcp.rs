@@ -114,7 +114,7 @@ pub(crate) fn serve(
             http::serve(door, Arc::clone(&shared)).await
         } else {
             let session = Session { id: new_session_id(), reach: ClientReach::AllClients };
-            stdio::serve(Server::over_stdio(Arc::clone(&shared), session)).await
+            Box::pin(stdio::serve(Server::over_stdio(Arc::clone(&shared), session))).await
         };
         end_runs(&shared.runtime).await;
         served

@@ -3,6 +3,7 @@
 //! Folders, settings, trust and the agents there are; each is worked out once, here.
 
 mod host;
+mod mcp_servers;
 mod providers;
 mod sandbox;
 

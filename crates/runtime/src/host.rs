@@ -9,6 +9,7 @@ mod connection;
 mod error;
 mod inputs;
 mod may;
+mod mcp_tools;
 mod models;
 mod notice;
 mod order;
@@ -56,6 +57,7 @@ use crate::{
     agents::{discovery::Discovery, main_agent, trust::TrustStore},
     approvals::{Approvals, Approver},
     clock,
+    mcp_client::McpServers,
     store::{RunState, Store},
     tasks::{
         Past, Permissions, RunHandle, Start, TreeBudgetStart, TreeLimits, new_run_id,
@@ -79,6 +81,8 @@ pub struct Host {
     pub switchboard: Switchboard,
     /// Which tools there are.
     pub offer: Offer,
+    /// The MCP servers.
+    pub mcp: McpServers,
     /// Where agents work.
     pub workplace: Workplace,
     /// What the agents of a session may use together.
@@ -176,10 +180,10 @@ impl Host {
         let mut order = order;
         let subject = std::mem::replace(&mut order.subject, Subject::Named(String::new()));
         let mut prepared = match subject {
-            Subject::Main => self.main(order),
+            Subject::Main => Box::pin(self.main(order)).await,
             Subject::Named(name) => self.fresh(self.agent(&name)?, order).await,
             Subject::Found(agent) => self.fresh(*agent, order).await,
-            Subject::Earlier(earlier) => self.resumed(earlier, order),
+            Subject::Earlier(earlier) => Box::pin(self.resumed(earlier, order)).await,
         }?;
         prepared.start.budget = budget;
         let left = match &prepared.start.parent {
@@ -244,9 +248,10 @@ impl Host {
         if parent.is_some() && depth > self.offer.max_depth {
             return Err(OrderError::TooDeep { depth, max_depth: self.offer.max_depth });
         }
-        let parent_rights = parent.map(|parent| &parent.rights);
-        let filtered =
-            self.offer.rights(&definition, trust, (depth, order.schedule), parent_rights);
+        let above = order.parent.as_ref();
+        let place = (depth, order.schedule);
+        let equipped = self.equipped(&definition, trust, place, above, &mut notices).await;
+        let filtered = equipped.filtered;
         let parent_model = parent.map_or_else(
             || self.models.parent_model(),
             |parent| ParentModel {
@@ -265,8 +270,9 @@ impl Host {
             Asker { definition: &definition, trust, cost_cap: self.cost_cap(limits.max_cost_usd) };
         let connection = self.switchboard.connect(&choice, asker, &self.models, &mut notices)?;
         let stance = Stance::of(&definition);
-        let permissions =
-            self.permissions(stance, order.parent.as_ref(), &root, order.auto_approval);
+        let permissions = self
+            .permissions(stance, order.parent.as_ref(), &root, order.auto_approval)
+            .believing(&equipped.toolbox);
         let session = parent.map(|parent| parent.session_id.clone());
         let session = session.or_else(|| order.session.clone()).unwrap_or_else(new_session_id);
         let ids = (run_id, session);
@@ -292,6 +298,7 @@ impl Host {
             approvals: approvals(order.approver, order.parent.as_ref()),
             parent: order.parent,
             permissions,
+            toolbox: equipped.toolbox,
             worktree,
             past: fork.map_or(Past::Nothing, Past::Fork),
             ..Start::new(assignment, filtered.tools, connection.model, root)
@@ -300,15 +307,15 @@ impl Host {
     }
 
     /// The main agent: it works for the user, with all tools, on the user's model.
-    fn main(&self, order: Order) -> Result<Prepared, OrderError> {
+    async fn main(&self, order: Order) -> Result<Prepared, OrderError> {
         let Some(definition) = main_agent::definition() else {
             return Err(OrderError::NothingRead("attache".to_owned()));
         };
         let mut notices = Vec::new();
         let root = order.working_directory.clone();
         let root = root.unwrap_or_else(|| self.workplace.working_directory.clone());
-        let filtered =
-            self.offer.rights(&definition, Trust::Trusted, (MAIN_DEPTH, order.schedule), None);
+        let place = (MAIN_DEPTH, order.schedule);
+        let equipped = self.equipped(&definition, Trust::Trusted, place, None, &mut notices).await;
         let wish =
             ModelCallWish { model: order.model.as_deref(), provider: order.provider.as_deref() };
         let models = self.models.for_main();
@@ -318,8 +325,9 @@ impl Host {
         let cost_cap = self.cost_cap(order.limits.max_cost_usd);
         let asker = Asker { definition: &definition, trust: Trust::Trusted, cost_cap };
         let connection = self.switchboard.connect(&choice, asker, &models, &mut notices)?;
-        let permissions =
-            self.permissions(Stance::of(&definition), None, &root, order.auto_approval);
+        let permissions = self
+            .permissions(Stance::of(&definition), None, &root, order.auto_approval)
+            .believing(&equipped.toolbox);
         let ids = (new_run_id(), new_session_id());
         let mut assignment = Assignment {
             depth: MAIN_DEPTH,
@@ -330,6 +338,7 @@ impl Host {
             briefing: briefing::read(&root),
             environment: facts(&root, &order),
             model_limits: connection.limits,
+            withheld_tools: equipped.did_not_start(),
             ..Assignment::new(ids, definition, order.task.clone(), connection.used.clone())
         };
         assignment.limits = assignment.limits.with(order.limits);
@@ -338,12 +347,13 @@ impl Host {
             further_roots: self.workplace.further_roots.clone(),
             approvals: approvals(order.approver, None),
             permissions,
-            ..Start::new(assignment, filtered.tools, connection.model, root)
+            toolbox: equipped.toolbox,
+            ..Start::new(assignment, equipped.filtered.tools, connection.model, root)
         };
         Ok(Prepared { notices, start })
     }
 
-    fn resumed(&self, earlier: EarlierRun, order: Order) -> Result<Prepared, OrderError> {
+    async fn resumed(&self, earlier: EarlierRun, order: Order) -> Result<Prepared, OrderError> {
         if order.inputs != Inputs::Typed(serde_json::Map::new()) {
             return Err(OrderError::InputsOfResumed);
         }
@@ -364,9 +374,9 @@ impl Host {
         if above.is_some() && depth > self.offer.max_depth {
             return Err(OrderError::TooDeep { depth, max_depth: self.offer.max_depth });
         }
-        let parent_rights = above.map(|above| &above.rights);
-        let mut filtered =
-            self.offer.rights(&definition, trust, (depth, order.schedule), parent_rights);
+        let (place, parent) = ((depth, order.schedule), order.parent.as_ref());
+        let equipped = self.equipped(&definition, trust, place, parent, &mut notices).await;
+        let mut filtered = equipped.filtered.clone();
         let mut limits = RunLimits::from(&definition.run_config);
         let mut stance = Stance::of(&definition);
         if let Some((record, changed)) = &today
@@ -376,8 +386,7 @@ impl Host {
             stance = stance.narrowed(Stance::of(now));
             if *changed == Changed::Yes {
                 let now_trust = order.trust.or_recorded(record.trusted);
-                let rights =
-                    self.offer.rights(now, now_trust, (depth, order.schedule), parent_rights);
+                let rights = self.rights_like(&equipped, now, now_trust, place, parent);
                 filtered.tools = filtered.tools.intersection(&rights.tools);
                 filtered.withheld.extend(rights.withheld);
                 let agent = definition.agent_type.to_string();
@@ -396,8 +405,9 @@ impl Host {
         {
             notices.push(Notice::GoesOnIn { folder: root.display().to_string() });
         }
-        let permissions =
-            self.permissions(stance, order.parent.as_ref(), &root, order.auto_approval);
+        let permissions = self
+            .permissions(stance, order.parent.as_ref(), &root, order.auto_approval)
+            .believing(&equipped.toolbox);
         let parent_id = above.map(|above| above.agent_id.clone());
         let mut assignment = before.resumed_as(run_id, order.task);
         if worktree.is_some() {
@@ -422,6 +432,7 @@ impl Host {
             approvals: approvals(order.approver, order.parent.as_ref()),
             parent: order.parent,
             permissions,
+            toolbox: equipped.toolbox,
             worktree,
             past: match earlier.at_turn {
                 Some(_) => Past::Branch(earlier.run),

@@ -29,6 +29,7 @@ pub mod model;
 
 pub mod approvals;
 pub mod changes;
+pub mod mcp_client;
 pub mod process;
 pub mod sandbox;
 pub mod tool;

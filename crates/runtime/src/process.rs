@@ -11,6 +11,7 @@ mod leader;
 mod output;
 mod program;
 mod running;
+mod service;
 mod sessions;
 mod supervisor;
 mod temporary_directory;
@@ -34,6 +35,7 @@ pub(crate) use self::{
     output::Collected,
     program::{Program, ProgramError},
     running::{Ending, Process},
+    service::{Service, ServiceLaunch, ServiceLife},
     sessions::{SessionError, SessionId},
 };
 use self::{sessions::Sessions, temporary_directory::TemporaryDirectory, withheld::WithheldFiles};

@@ -134,9 +134,9 @@ impl Runtime {
         &self.host
     }
 
-    /// Waits until everything that was written is on the disk: the last thing to do before the process
-    /// ends.
+    /// Closes the connections to MCP servers and waits until everything that was written is on the disk:
+    /// the last thing to do before the process ends.
     pub async fn settled(&self) {
-        self.runs.settled().await;
+        tokio::join!(self.host.mcp.close(), self.runs.settled());
     }
 }

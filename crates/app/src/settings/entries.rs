@@ -11,7 +11,7 @@ use super::{
     meaning::Settings,
     origin::Origin,
     schema::{self, Key, Keys, Secrecy, Shape},
-    written::{KeyPath, Node, Table, Value, find},
+    written::{KeyPath, Node, Table, Value},
 };
 
 /// One setting.
@@ -23,20 +23,6 @@ pub(crate) struct Entry {
     pub(crate) value: Json,
     /// Where it comes from.
     pub(crate) origin: Origin,
-}
-
-impl Entry {
-    /// Whether the user, a project or this call gave it another value than the built-in one. What Codex's
-    /// own file says was written for Codex.
-    pub(crate) fn is_set_on_purpose(&self) -> bool {
-        let by_codex =
-            self.origin.place().is_some_and(|place| place.path.ends_with(".codex/config.toml"));
-        let names: Vec<&str> = self.key.split('.').collect();
-        let built_in = find(&schema::built_in(), &names).map(|node| node.value.to_json());
-        let is_built_in =
-            self.origin == Origin::BuiltIn || built_in.is_some_and(|value| value == self.value);
-        !is_built_in && !by_codex
-    }
 }
 
 impl Settings {

@@ -9,7 +9,10 @@ mod reader;
 mod secret;
 mod words;
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 pub(crate) use attache_kernel::{
     agent::definition::reading::NameFrom,
@@ -24,9 +27,12 @@ pub(crate) use self::{
 };
 
 use self::reader::Reader;
-use super::{error::SettingsError, written::Table};
 #[cfg(test)]
-use super::{origin::Origin, written::find};
+use super::origin::Origin;
+use super::{
+    error::SettingsError,
+    written::{Table, find},
+};
 
 /// The settings in force.
 #[derive(Debug, Clone)]
@@ -180,6 +186,15 @@ impl Settings {
             profile: top.optional("profile")?,
             written,
         })
+    }
+
+    /// The files that say something about an MCP server.
+    pub(crate) fn files_of_mcp_server(&self, name: &str) -> Vec<&Path> {
+        let mut files = Vec::new();
+        if let Some(server) = find(&self.written, &["mcp_servers", name]) {
+            server.collect_files(&mut files);
+        }
+        files
     }
 
     /// Where the value of a setting comes from, for tests, e.g. of `subagents.max_depth`; none if it is unset.

@@ -6,7 +6,11 @@ pub(crate) mod json;
 pub(crate) mod lines;
 pub(crate) mod toml;
 
-use std::{collections::BTreeMap, fmt, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use super::origin::Origin;
 
@@ -47,6 +51,18 @@ impl Node {
     /// A value and where it was written.
     pub(crate) fn new(value: Value, origin: Origin) -> Self {
         Self { value, origin }
+    }
+
+    /// The files in which the value, or a part of it, was written.
+    pub(crate) fn collect_files<'a>(&'a self, files: &mut Vec<&'a Path>) {
+        match &self.value {
+            Value::Table(table) if !table.is_empty() => {
+                for node in table.values() {
+                    node.collect_files(files);
+                }
+            }
+            _ => files.extend(self.origin.place().map(|place| &*place.path)),
+        }
     }
 
     /// The same value, said to come from a profile.

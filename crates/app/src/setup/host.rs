@@ -136,6 +136,7 @@ impl Setup {
             models: self.models.clone(),
             switchboard,
             offer: self.offer.clone(),
+            mcp: self.mcp_servers(store.secrets()),
             workplace: self.workplace(),
             tree: TreeLimits {
                 max_tokens: settings.subagents.max_tree_tokens,
@@ -182,7 +183,7 @@ impl Setup {
     }
 
     /// How commands are run.
-    fn commands(&self, secrets: &Secrets) -> CommandSetup {
+    pub(super) fn commands(&self, secrets: &Secrets) -> CommandSetup {
         let temporary = self.environment.get("TMPDIR").filter(|path| path.starts_with('/'));
         let temporary_root = PathBuf::from(temporary.unwrap_or("/tmp"));
         let policy = self.sandbox_policy(&self.working_directory, &temporary_root);

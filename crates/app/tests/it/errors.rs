@@ -89,19 +89,15 @@ fn standard_input_that_is_no_text_is_refused_with_its_size() {
 }
 
 #[test]
-fn a_setting_without_effect_is_refused_and_a_key_is_told() {
+fn a_key_without_effect_is_told_and_no_setting_is() {
     let project = project();
     project.agent("mover", "description: d\nskills: tidy\nmemory: project");
-    // MCP servers are written for every host.
     project.file(
         "~/.attache/config.toml",
         "approval_policy = \"never\"\n[mcp_servers.x]\ncommand = \"x\"\n",
     );
     let ran = project.run(&["list"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stderr.contains("`mcp_servers` has no effect yet: "), "{}", ran.stderr);
-    assert!(!ran.stderr.contains("approval_policy"), "{}", ran.stderr);
-    assert!(!project.run(&["list", "-q"]).stderr.contains("no effect"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     let told = "`skills` has no effect yet: ";
     assert!(project.run(&["run", "mover", "x"]).stderr.contains(told));
     let page = project.run(&["show", "mover"]).stdout;

@@ -26,6 +26,8 @@ mod login;
 mod may;
 #[cfg(test)]
 mod mcp;
+#[cfg(test)]
+mod mcp_client;
 mod models;
 mod new;
 mod progress;

@@ -2,6 +2,7 @@
 //!
 //! Lists in any vocabulary are compared by canonical names; an unknown word grants nothing.
 
+mod mcp_name;
 mod pattern;
 #[cfg(test)]
 mod tests;
@@ -10,7 +11,10 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::pattern::ToolPattern;
+pub use self::{
+    mcp_name::{plain_mcp_server, plain_mcp_tool},
+    pattern::ToolPattern,
+};
 use crate::id::nearest;
 
 macro_rules! builtin_tools {

@@ -47,6 +47,20 @@ pub enum Notice {
         /// The agent.
         agent: String,
     },
+    /// An MCP server that an agent file describes is not started, since the agent is not trusted.
+    ServerNotStarted {
+        /// The agent.
+        agent: String,
+        /// The server.
+        server: String,
+    },
+    /// An agent names an MCP server that is not configured.
+    NoSuchServer {
+        /// The agent.
+        agent: String,
+        /// The server.
+        server: String,
+    },
     /// A resumed run goes on in the folder it began in.
     GoesOnIn {
         /// The folder.
@@ -88,6 +102,14 @@ impl fmt::Display for Notice {
             Self::DefinitionChanged { agent } => write!(
                 formatter,
                 "the file of `{agent}` has changed: the run goes on with the instructions it began with, and with the tools and limits that both allow"
+            ),
+            Self::ServerNotStarted { agent, server } => write!(
+                formatter,
+                "the MCP server `{server}` of `{agent}` is not started: the agent is not trusted (attache trust {agent})"
+            ),
+            Self::NoSuchServer { agent, server } => write!(
+                formatter,
+                "`{agent}` names the MCP server `{server}`, which is not configured (attache mcp add {server})"
             ),
             Self::GoesOnIn { folder } => {
                 write!(formatter, "the run goes on where it began, in {folder}")

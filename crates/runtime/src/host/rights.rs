@@ -10,6 +10,8 @@ use attache_kernel::{
     },
 };
 
+use crate::mcp_client::ServerEntry;
+
 /// What the host offers.
 #[derive(Debug, Clone, Default)]
 pub struct Offer {
@@ -41,13 +43,32 @@ impl Offer {
         (depth, schedule): (u32, Schedule),
         parent: Option<&ToolSet>,
     ) -> Filtered {
-        let host;
-        let parent = if let Some(parent) = parent {
-            parent
-        } else {
-            host = self.host_tools(definition);
-            &host
-        };
+        if let Some(parent) = parent {
+            return self.filtered(definition, trust, (depth, schedule), parent);
+        }
+        let mcp = self.mcp_servers.iter();
+        let mcp = mcp.flat_map(|(name, server)| server.tools(name, definition));
+        self.rights_among(definition, trust, (depth, schedule), mcp)
+    }
+
+    /// The same for an agent that nobody but the user started, with those tools of MCP servers.
+    pub(super) fn rights_among(
+        &self,
+        definition: &Definition,
+        trust: Trust,
+        place: (u32, Schedule),
+        mcp: impl IntoIterator<Item = ToolName>,
+    ) -> Filtered {
+        self.filtered(definition, trust, place, &self.host_tools(mcp))
+    }
+
+    fn filtered(
+        &self,
+        definition: &Definition,
+        trust: Trust,
+        (depth, schedule): (u32, Schedule),
+        parent: &ToolSet,
+    ) -> Filtered {
         filter(&FilterRequest {
             definition,
             trust,
@@ -57,24 +78,23 @@ impl Offer {
         })
     }
 
-    /// Every tool the host offers a main agent, as far as it can be told before an MCP server is
-    /// started: what the settings or the definition name of a server, and `*` for the rest of it.
-    fn host_tools(&self, definition: &Definition) -> ToolSet {
+    /// Every tool the host offers a main agent.
+    fn host_tools(&self, mcp: impl IntoIterator<Item = ToolName>) -> ToolSet {
         let offered = BuiltinTool::ALL.iter().copied().filter(|tool| match tool {
             // They belong to hosts that have skills and slash commands.
             BuiltinTool::Skill | BuiltinTool::SlashCommand => false,
             tool if BuiltinTool::DELEGATION.contains(tool) => self.subagent_tools,
             _ => true,
         });
-        let mcp = self.mcp_servers.iter();
-        let mcp = mcp.flat_map(|(name, server)| server.tools(name, definition));
         let custom = self.custom.iter().cloned();
         ToolSet::of_host(offered.map(ToolName::Builtin).chain(mcp).chain(custom))
     }
 }
 
 impl McpOffer {
-    fn tools(&self, name: &str, definition: &Definition) -> Vec<ToolName> {
+    /// The tools of a server as far as they can be told before it is started: what the settings or the
+    /// definition name of it, and `*` for the rest.
+    pub(super) fn tools(&self, name: &str, definition: &Definition) -> Vec<ToolName> {
         let named = |tool: &str| ToolName::Mcp { server: name.to_owned(), tool: tool.to_owned() };
         if let Some(tools) = &self.enabled_tools {
             let used = tools.iter().filter(|tool| !self.disabled_tools.contains(tool));
@@ -90,5 +110,14 @@ impl McpOffer {
             }));
         }
         tools
+    }
+}
+
+impl From<&ServerEntry> for McpOffer {
+    fn from(entry: &ServerEntry) -> Self {
+        Self {
+            enabled_tools: entry.enabled_tools.clone(),
+            disabled_tools: entry.disabled_tools.clone(),
+        }
     }
 }

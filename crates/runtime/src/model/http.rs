@@ -72,7 +72,7 @@ impl HttpClient {
     }
 
     /// The connections for an address.
-    pub(super) fn for_address(&self, address: &Url) -> Result<Client, HttpError> {
+    pub(crate) fn for_address(&self, address: &Url) -> Result<Client, HttpError> {
         let Inner { proxies, plain, secure } = &*self.inner;
         let (made, tls) = match address.scheme() {
             "https" => (secure, Tls::PlatformRoots),

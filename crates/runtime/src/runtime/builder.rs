@@ -18,7 +18,8 @@ use crate::{
         trust::{TrustError, TrustStore},
     },
     executor::Patience,
-    host::{Host, ModelPolicy, Models, Offer, Providers, Switchboard, Workplace},
+    host::{Host, McpOffer, ModelPolicy, Models, Offer, Providers, Switchboard, Workplace},
+    mcp_client::{McpServers, McpSetup, ServerEntry},
     model::{
         Model,
         http::{HttpClient, Proxies},
@@ -50,6 +51,7 @@ pub struct RuntimeBuilder {
     commands: CommandSetup,
     permissions: Policy,
     worktrees_dir: Option<PathBuf>,
+    mcp_servers: BTreeMap<String, ServerEntry>,
 }
 
 /// Why a runtime cannot be built.
@@ -81,6 +83,7 @@ impl RuntimeBuilder {
             commands: CommandSetup::default(),
             permissions: Policy::default(),
             worktrees_dir: None,
+            mcp_servers: BTreeMap::new(),
         }
     }
 
@@ -185,6 +188,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Adds an MCP server, whose tools are named `mcp__NAME__tool`. It is started when a run may use one.
+    #[must_use]
+    pub fn mcp_server(mut self, name: impl Into<String>, entry: ServerEntry) -> Self {
+        self.mcp_servers.insert(name.into(), entry);
+        self
+    }
+
     /// The runtime.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let home = self.working_directory.join(".attache");
@@ -209,6 +219,14 @@ impl RuntimeBuilder {
             .unwrap_or_else(|| Arc::new(FileStore::new(home.join("sessions"), Options::default())));
         let environment = &self.commands.environment;
         let worktrees = self.worktrees_dir.map(|place| Worktrees::new(place, environment.clone()));
+        let mcp_offers = self.mcp_servers.iter();
+        let mcp_offers = mcp_offers.map(|(name, entry)| (name.clone(), McpOffer::from(entry)));
+        let mcp_offers = mcp_offers.collect();
+        let mcp_setup = McpSetup {
+            commands: Arc::new(self.commands.clone()),
+            working_directory: self.working_directory.clone(),
+            ..McpSetup::default()
+        };
         let custom = self.tools.iter().map(|tool| tool.spec().name.clone()).collect();
         let host = Host {
             is_enabled: true,
@@ -227,8 +245,9 @@ impl RuntimeBuilder {
                 subagent_tools: true,
                 max_depth: self.max_depth,
                 custom,
-                ..Offer::default()
+                mcp_servers: mcp_offers,
             },
+            mcp: McpServers::new(self.mcp_servers, mcp_setup),
             workplace: Workplace {
                 working_directory: self.working_directory,
                 further_roots: Vec::new(),

@@ -13,7 +13,7 @@ use attache_kernel::rights::{
 };
 use serde_json::Value;
 
-use crate::{process::CommandSetup, tool::Tool};
+use crate::{mcp_client::Toolbox, process::CommandSetup, tool::Tool};
 
 /// What the settings, the caller and the agent say about questions.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +52,17 @@ impl Permissions {
     fn approving(mut self, auto: AutoApproval) -> Self {
         if auto == AutoApproval::InSandbox && self.policy.auto != auto {
             Arc::make_mut(&mut self.policy).auto = auto;
+        }
+        self
+    }
+
+    /// The same with those tools of MCP servers that are known to change nothing.
+    #[must_use]
+    pub(crate) fn believing(mut self, toolbox: &Toolbox) -> Self {
+        let harmless = &self.policy.harmless_tools;
+        if toolbox.harmless().iter().any(|tool| !harmless.contains(tool)) {
+            let policy = Arc::make_mut(&mut self.policy);
+            policy.harmless_tools.extend(toolbox.harmless().iter().cloned());
         }
         self
     }

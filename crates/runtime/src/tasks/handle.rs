@@ -16,6 +16,7 @@ use super::{Children, Inbox, News, Permissions, TreeBudget};
 use crate::{
     approvals::Approvals,
     events::{EventLog, Events, TreeLog},
+    mcp_client::Toolbox,
     tool::HiddenPlaces,
 };
 
@@ -83,6 +84,8 @@ pub(crate) struct LiveRun {
     pub(crate) permissions: Permissions,
     /// The places in its directory that no tool may have.
     pub(crate) hidden: HiddenPlaces,
+    /// The tools of MCP servers that it may use, and of which the runs below it get theirs.
+    pub(crate) toolbox: Toolbox,
     pub(crate) budget: Arc<TreeBudget>,
     /// What the runs below it have used so far.
     pub(crate) below: Mutex<Descendants>,

@@ -45,6 +45,7 @@ use crate::{
     events::{EventLog, TreeEvents, TreeLog},
     executor::{Broken, Execution, Patience, drive},
     host::Host,
+    mcp_client::Toolbox,
     model::Model,
     process::{CommandSetup, Processes},
     store::{Mail, MailKind, Mailbox, ResumeClaim, Secrets, Store, StoreError},
@@ -67,9 +68,12 @@ pub struct Runs {
     shared: Arc<Shared>,
 }
 
+/// Tools by name.
+type Tools = Arc<BTreeMap<ToolName, Arc<dyn Tool>>>;
+
 #[derive(Debug)]
 struct Shared {
-    tools: Arc<BTreeMap<ToolName, Arc<dyn Tool>>>,
+    tools: Tools,
     /// Why there is no such tool.
     absent: BTreeMap<ToolName, String>,
     store: Arc<dyn Store>,
@@ -111,6 +115,8 @@ pub struct Start {
     pub approvals: Approvals,
     /// Which calls are asked about.
     pub permissions: Permissions,
+    /// The tools of MCP servers.
+    pub toolbox: Toolbox,
     /// The worktree that is made for it, in which `root` lies.
     pub worktree: Option<WorktreePlan>,
 }
@@ -135,6 +141,7 @@ impl Start {
             budget: TreeBudgetStart::default(),
             approvals: Approvals::default(),
             permissions: Permissions::default(),
+            toolbox: Toolbox::default(),
             worktree: None,
         }
     }
@@ -368,12 +375,13 @@ impl Runs {
         if let Past::Branch(earlier) = &start.past {
             reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
         }
-        shared.equip(&mut start.assignment, &start.rights, reach.host.as_deref());
+        let tools = shared.tools_with(&start.toolbox);
+        shared.equip(&mut start.assignment, &start.rights, &tools, reach.host.as_deref());
         start.assignment.sandbox = shared.sandbox_of(&start.assignment).await;
         start.permissions.confine(&shared.commands).await;
         let guard: SharedGuard = Arc::new(CallRules {
             rights: start.rights.clone(),
-            tools: Arc::clone(&shared.tools),
+            tools: Arc::clone(&tools),
             permissions: start.permissions.clone(),
         });
         let assignment = start.assignment.clone();
@@ -384,7 +392,7 @@ impl Runs {
             }
             Past::Earlier(earlier) | Past::Branch(earlier) => earlier.resume(assignment, guard)?,
         };
-        Box::pin(shared.begin(run, opening, start, reach, worktree)).await
+        Box::pin(shared.begin((run, opening), tools, start, reach, worktree)).await
     }
 
     pub(crate) fn downgrade(&self) -> WeakRuns {
@@ -446,12 +454,28 @@ impl Shared {
         tokio::task::spawn_blocking(move || commands.in_force()).await.ok().flatten()
     }
 
+    /// The tools of a run that may use those of MCP servers.
+    fn tools_with(&self, toolbox: &Toolbox) -> Tools {
+        if toolbox.tools().is_empty() {
+            return Arc::clone(&self.tools);
+        }
+        let mut tools = BTreeMap::clone(&self.tools);
+        tools.extend(toolbox.tools().iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))));
+        Arc::new(tools)
+    }
+
     /// Offers the tools that the rights allow and that there are.
-    fn equip(&self, assignment: &mut Assignment, rights: &ToolSet, host: Option<&Host>) {
+    fn equip(
+        &self,
+        assignment: &mut Assignment,
+        rights: &ToolSet,
+        tools: &Tools,
+        host: Option<&Host>,
+    ) {
         assignment.rights = rights.clone();
         assignment.tools.clear();
         for name in rights.names() {
-            match self.tools.get(name) {
+            match tools.get(name) {
                 Some(tool) => {
                     let spec = host.and_then(|host| tool.spec_for(host, rights));
                     let spec = spec.unwrap_or_else(|| ToolSpec::clone(tool.spec()));
@@ -496,8 +520,8 @@ impl Shared {
     /// Writes the header and sets the run going. A claim on an earlier run is held until the end.
     async fn begin(
         self: &Arc<Self>,
-        run: Run,
-        opening: Vec<Event>,
+        (run, opening): (Run, Vec<Event>),
+        tools: Tools,
         start: Start,
         reach: Reach,
         worktree: &mut Option<Worktree>,
@@ -539,6 +563,7 @@ impl Shared {
             parent: parent.map(Arc::downgrade),
             permissions: start.permissions,
             hidden: hidden.clone(),
+            toolbox: start.toolbox,
             budget: Arc::clone(&budget),
             below: Mutex::default(),
         });
@@ -554,7 +579,7 @@ impl Shared {
             opening,
             next_seq: 1,
             model: start.model,
-            tools: Arc::clone(&self.tools),
+            tools,
             approvals: start.approvals,
             context: ToolContext { cancel, delegate, ..context },
             journal,

@@ -15,7 +15,6 @@ use crate::{
     cli::Globals,
     environment::{self, Environment},
     failure::{Exit, Failure},
-    no_effect,
     print::{
         self,
         palette::{Tone, paint},
@@ -75,7 +74,7 @@ pub(crate) fn run(
     let file = attache_home.join("config.toml");
     let place = Place { attache_home, home, file };
     let (report, told) = match change {
-        Change::Set { key, value } => set(key, value, &place, globals)?,
+        Change::Set { key, value } => set(key, value, &place)?,
         Change::Unset { key } => unset(key, &place)?,
         Change::Edit => in_editor(&place, environment)?,
         Change::Path => {
@@ -91,19 +90,10 @@ pub(crate) fn run(
     Ok(Exit::Success)
 }
 
-fn set(
-    key: &str,
-    value: &str,
-    place: &Place<'_>,
-    globals: &Globals,
-) -> Result<(Value, String), Failure> {
+fn set(key: &str, value: &str, place: &Place<'_>) -> Result<(Value, String), Failure> {
     let mut file = open(place)?;
     file.set(key, value).map_err(|error| settings_failure(&error))?;
     file.save().map_err(|error| settings_failure(&error))?;
-    if let Some(why) = no_effect::of_setting(key).filter(|_| !globals.quiet) {
-        let notice = paint(Tone::Warning, "notice:");
-        print::aside(&format!("{notice} `{key}` has no effect yet: {why}"));
-    }
     let path = file.path().display().to_string();
     // The value may be a secret, and is not repeated.
     let told = format!("{} {key} in {path}\n", paint(Tone::Good, "set"));

@@ -82,6 +82,13 @@ pub enum WithheldReason {
         /// The server.
         server: String,
     },
+    /// The MCP server did not start.
+    McpServerFailed {
+        /// The server.
+        server: String,
+        /// Why.
+        reason: String,
+    },
     /// There is no MCP server at all.
     NoMcpServer,
     /// The definition switches it off.
@@ -130,6 +137,9 @@ impl fmt::Display for WithheldReason {
                 formatter,
                 "the MCP server `{server}` offers no such tool to the agent's parent"
             ),
+            Self::McpServerFailed { server, reason } => {
+                write!(formatter, "the MCP server `{server}` did not start: {reason}")
+            }
             Self::NoMcpServer => {
                 formatter.write_str("no MCP server is configured; add one under `mcp_servers`")
             }

@@ -1,6 +1,9 @@
 //! Patterns: which tools an entry of a list means, in any vocabulary and with wildcards.
 
-use super::{BuiltinTool, FOREIGN, GROUPS, ToolName, UnknownTool};
+use super::{
+    BuiltinTool, FOREIGN, GROUPS, ToolName, UnknownTool,
+    mcp_name::{is_same_server, is_same_tool},
+};
 use crate::id::nearest;
 
 /// Which tools an entry of a list means.
@@ -108,9 +111,9 @@ impl ToolPattern {
     pub fn covers(&self, tool: &ToolName) -> bool {
         match self {
             Self::Any => true,
-            Self::Exactly(tools) => tools.contains(tool),
+            Self::Exactly(tools) => tools.iter().any(|named| is_same_tool(named, tool)),
             Self::McpServer(wanted) => {
-                matches!(tool, ToolName::Mcp { server, .. } if server == wanted)
+                matches!(tool, ToolName::Mcp { server, .. } if is_same_server(server, wanted))
             }
             Self::AnyMcp => matches!(tool, ToolName::Mcp { .. }),
             Self::Like(shape) => is_like(tool, shape),

@@ -1,0 +1,145 @@
+//! The MCP client: tools of servers that the user's settings, a trusted project or a trusted agent name.
+//!
+//! Invariant: there is one connection per server and runtime, shared by all runs. A server is started by
+//! the first run that may use one of its tools, and ends with the runtime. A run keeps the tools that it
+//! began with.
+
+mod bounded_reader;
+mod clean_text;
+mod connection;
+mod entry;
+mod error_output;
+mod handler;
+mod result;
+mod server;
+mod server_tool;
+mod start_error;
+mod tool;
+mod tool_names;
+mod toolbox;
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures_util::future::join_all;
+use serde_json::Value;
+
+use self::server::Server;
+pub use self::{
+    entry::{EntryError, EntryOrigin, ServerEntry, Transport, Variables, check_type},
+    server::ServerState,
+    start_error::StartError,
+    toolbox::{FailedServer, Toolbox},
+};
+use crate::{model::http::HttpClient, process::CommandSetup};
+
+/// What servers are started with.
+#[derive(Debug, Default)]
+pub struct McpSetup {
+    /// How processes are started.
+    pub commands: Arc<CommandSetup>,
+    /// How addresses are reached.
+    pub http: HttpClient,
+    /// The user's environment, for what entries name of it.
+    pub variables: Variables,
+    /// Where processes are started.
+    pub working_directory: PathBuf,
+}
+
+/// The servers there are. A copy has the same ones.
+#[derive(Debug, Clone, Default)]
+pub struct McpServers {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    setup: Arc<McpSetup>,
+    configured: BTreeMap<String, Arc<Server>>,
+    /// Servers that agent files describe, by name and description.
+    inline: Mutex<BTreeMap<(String, String), Arc<Server>>>,
+}
+
+/// A server and how it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerReport {
+    /// Its name.
+    pub name: String,
+    /// How it is.
+    pub state: ServerState,
+    /// The tools that are used, by the names that models see.
+    pub tools: Vec<String>,
+}
+
+impl McpServers {
+    /// Servers by name, none of which is started.
+    pub fn new(entries: BTreeMap<String, ServerEntry>, setup: McpSetup) -> Self {
+        let setup = Arc::new(setup);
+        let configured = entries.into_iter().map(|(name, entry)| {
+            let server = Server::new(name.clone(), entry, Arc::clone(&setup));
+            (name, Arc::new(server))
+        });
+        let configured = configured.collect();
+        Self { shared: Arc::new(Shared { setup, configured, inline: Mutex::default() }) }
+    }
+
+    /// Whether a server of that name is configured.
+    pub fn is_configured(&self, name: &str) -> bool {
+        self.shared.configured.contains_key(name)
+    }
+
+    /// How the configured servers are, without starting one.
+    pub fn states(&self) -> Vec<(String, ServerState)> {
+        let servers = self.shared.configured.values();
+        servers.map(|server| (server.name.clone(), server.state())).collect()
+    }
+
+    /// Starts the configured servers, and tells how they are.
+    pub async fn check(&self) -> Vec<ServerReport> {
+        let servers: Vec<_> = self.shared.configured.values().cloned().collect();
+        let toolbox = Toolbox::of_servers(servers.clone()).await;
+        let reports = servers.iter().map(|server| ServerReport {
+            name: server.name.clone(),
+            state: server.state(),
+            tools: toolbox.names_of(&server.name).map(ToString::to_string).collect(),
+        });
+        reports.collect()
+    }
+
+    /// The tools of those servers, which are started side by side where they are not there yet. Servers
+    /// that an agent describes come before configured ones of the same name.
+    pub(crate) async fn toolbox(&self, names: &[String], inline: &[(String, Value)]) -> Toolbox {
+        let servers = names.iter().filter_map(|name| {
+            let own = inline.iter().find(|(own, _)| own == name);
+            match own {
+                Some((name, description)) => Some(self.inline(name, description)),
+                None => self.shared.configured.get(name).cloned(),
+            }
+        });
+        Toolbox::of_servers(servers.collect()).await
+    }
+
+    fn inline(&self, name: &str, description: &Value) -> Arc<Server> {
+        let mut inline = self.shared.inline.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (name.to_owned(), description.to_string());
+        let server = inline.entry(key).or_insert_with(|| {
+            let entry = ServerEntry::from_json(description);
+            Arc::new(Server::new(name.to_owned(), entry, Arc::clone(&self.shared.setup)))
+        });
+        Arc::clone(server)
+    }
+
+    fn inline_servers(&self) -> Vec<Arc<Server>> {
+        let inline = self.shared.inline.lock().unwrap_or_else(PoisonError::into_inner);
+        inline.values().cloned().collect()
+    }
+
+    /// Closes all connections and gives the servers a moment to end by themselves.
+    pub async fn close(&self) {
+        let servers = self.shared.configured.values().cloned().chain(self.inline_servers());
+        join_all(servers.map(|server| async move { server.close().await })).await;
+    }
+}

@@ -1,0 +1,434 @@
+//! A live connection to a server: the handshake, its tools, its calls.
+//!
+//! Invariant: dropping it closes the connection and ends the server's process with everything that one
+//! started. A call is sent once; if the connection ends meanwhile, its outcome is unknown.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use reqwest::{
+    Url,
+    header::{HeaderName, HeaderValue},
+};
+use rmcp::{
+    ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, ServiceError,
+    model::{
+        CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotification,
+        CancelledNotificationParam, ClientRequest, ErrorCode, PaginatedRequestParams,
+        ProtocolVersion, RequestId, ServerResult,
+    },
+    service::{ClientInitializeError, PeerRequestOptions, RunningService},
+    transport::{
+        StreamableHttpClientTransport, async_rw::AsyncRwTransport,
+        streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+use secrecy::ExposeSecret as _;
+use serde_json::{Map, Value};
+use tokio::time::{Instant, timeout};
+
+use super::{
+    McpSetup,
+    bounded_reader::{BoundedReader, LONGEST_MESSAGE},
+    clean_text::clean_line,
+    entry::{EntryError, ServerEntry, Transport},
+    error_output::ErrorOutput,
+    handler::Handler,
+    server_tool::ServerTool,
+    start_error::StartError,
+};
+use crate::{
+    process::{Service, ServiceLaunch, ServiceLife},
+    tool::output::OutputSink,
+};
+
+/// The most pages of tools that are read, and the most tools.
+const MOST_PAGES: usize = 100;
+const MOST_TOOLS: usize = 2000;
+/// How long a server has to end by itself when its input is closed.
+const TO_END: Duration = Duration::from_millis(500);
+/// How long what a server wrote last is waited for when it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+/// The longest message of a server in an error.
+const LONGEST_PROBLEM: usize = 400;
+
+type Client = RunningService<RoleClient, Handler>;
+
+/// A live connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    client: Client,
+    tools: Mutex<Arc<[ServerTool]>>,
+    process: Option<ServerProcess>,
+    limit: Duration,
+    /// Since when there is the connection.
+    pub(super) since: Instant,
+}
+
+/// The process of a server.
+#[derive(Debug)]
+struct ServerProcess {
+    life: ServiceLife,
+    errors: ErrorOutput,
+    was_too_long: Arc<AtomicBool>,
+}
+
+/// Why a call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CallError {
+    /// The server says so.
+    #[error("{0}")]
+    Refused(String),
+    /// The connection ended.
+    #[error("{0}")]
+    Lost(String),
+    /// The answer is not one.
+    #[error("{0}")]
+    NotAnAnswer(&'static str),
+}
+
+/// Why one way to begin did not work.
+enum Refused {
+    /// Another way may.
+    Lifecycle(StartError),
+    Otherwise(StartError),
+}
+
+impl Connection {
+    /// Connects, and asks for the tools.
+    pub(super) async fn open(entry: &ServerEntry, setup: &McpSetup) -> Result<Self, StartError> {
+        let transport = entry.transport.as_ref().map_err(Clone::clone)?;
+        let limit = entry.startup_timeout;
+        // Servers that know no handshake are new; those that know nothing else are most.
+        let handshake = ClientLifecycleMode::Initialize;
+        let refusal = match begin(transport, setup, limit, handshake).await {
+            Ok(connection) => return Ok(connection),
+            Err(Refused::Otherwise(error)) => return Err(error),
+            Err(Refused::Lifecycle(error)) => error,
+        };
+        let preferred_versions = vec![ProtocolVersion::LATEST];
+        let discovery = ClientLifecycleMode::Discover { preferred_versions };
+        begin(transport, setup, limit, discovery).await.map_err(|_| refusal)
+    }
+
+    /// Whether it has ended.
+    pub(super) fn is_closed(&self) -> bool {
+        self.client.is_closed() || self.client.is_transport_closed()
+    }
+
+    /// The server's tools; they are asked for again after the server has said that they changed.
+    pub(super) async fn tools(&self) -> Arc<[ServerTool]> {
+        if self.client.service().tools_have_changed()
+            && let Ok(Ok(tools)) = timeout(self.limit, list(&self.client)).await
+        {
+            *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = tools.into();
+        }
+        self.known_tools()
+    }
+
+    /// The server's tools, as far as they are known.
+    pub(super) fn known_tools(&self) -> Arc<[ServerTool]> {
+        Arc::clone(&self.tools.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Calls a tool. Dropping the future tells the server to give it up.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        output: &OutputSink,
+    ) -> Result<CallToolResult, CallError> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let options = PeerRequestOptions::no_options();
+        let peer = self.client.peer();
+        let sent = peer.send_cancellable_request(request, options).await;
+        let handle = sent.map_err(|error| self.call_error(&error))?;
+        let token = handle.progress_token.clone();
+        let _progress = self.client.service().show_progress(token, output.clone());
+        let mut unfinished = Unfinished { peer: peer.clone(), id: Some(handle.id.clone()) };
+        let answer = handle.await_response().await;
+        unfinished.id = None;
+        match answer.map_err(|error| self.call_error(&error))? {
+            ServerResult::CallToolResult(result) => Ok(result),
+            ServerResult::InputRequiredResult(_) => {
+                Err(CallError::NotAnAnswer("the server asks for input that nobody can give here"))
+            }
+            ServerResult::CreateTaskResult(_) => Err(CallError::NotAnAnswer(
+                "the server answers with a task, which is not supported",
+            )),
+            _ => Err(CallError::NotAnAnswer("the server's answer is not the result of a tool")),
+        }
+    }
+
+    fn call_error(&self, error: &ServiceError) -> CallError {
+        match error {
+            ServiceError::McpError(error) => {
+                CallError::Refused(clean_line(&error.message, LONGEST_PROBLEM))
+            }
+            error => CallError::Lost(self.why_lost(error)),
+        }
+    }
+
+    fn why_lost(&self, error: &ServiceError) -> String {
+        let Some(process) = &self.process else {
+            return clean_line(&error.to_string(), LONGEST_PROBLEM);
+        };
+        if process.was_too_long.load(Ordering::Relaxed) {
+            return format!("a message of the server is longer than {} MB", LONGEST_MESSAGE >> 20);
+        }
+        let last = process.errors.last();
+        if last.is_empty() {
+            return "the server ended".to_owned();
+        }
+        format!("the server ended; it wrote: {}", clean_line(&last, LONGEST_PROBLEM))
+    }
+
+    /// Closes the connection and gives the server a moment to end by itself.
+    pub(super) async fn close(&self) {
+        self.client.cancellation_token().cancel();
+        if let Some(process) = &self.process {
+            // Whatever is left then is killed.
+            timeout(TO_END, process.life.ended()).await.unwrap_or_default();
+        }
+    }
+}
+
+/// A call that has no answer yet: dropped, it is given up.
+struct Unfinished {
+    peer: Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        let peer = self.peer.clone();
+        let reason = Some("the call was given up".to_owned());
+        let given_up =
+            CancelledNotification::new(CancelledNotificationParam::new(Some(id), reason));
+        // It ends when the message is sent, or with the connection.
+        drop(runtime.spawn(async move {
+            peer.send_notification(given_up.into()).await.unwrap_or_default();
+        }));
+    }
+}
+
+async fn begin(
+    transport: &Transport,
+    setup: &McpSetup,
+    limit: Duration,
+    lifecycle: ClientLifecycleMode,
+) -> Result<Connection, Refused> {
+    match transport {
+        Transport::Process { .. } => begin_process(transport, setup, limit, lifecycle).await,
+        Transport::Http { .. } => {
+            let transport =
+                remote(transport, setup).map_err(|error| Refused::Otherwise(error.into_start()))?;
+            let began = timeout(limit, shake_hands(Handler::default(), transport, lifecycle)).await;
+            let silent = || StartError::Silent { limit, errors: String::new() };
+            let (client, tools) = began
+                .map_err(|_| Refused::Otherwise(silent()))?
+                .map_err(|failure| failure.refused(String::new()))?;
+            Ok(connected(client, tools, None, limit))
+        }
+    }
+}
+
+fn connected(
+    client: Client,
+    tools: Vec<ServerTool>,
+    process: Option<ServerProcess>,
+    limit: Duration,
+) -> Connection {
+    let tools = Mutex::new(tools.into());
+    Connection { client, tools, process, limit, since: Instant::now() }
+}
+
+async fn begin_process(
+    transport: &Transport,
+    setup: &McpSetup,
+    limit: Duration,
+    lifecycle: ClientLifecycleMode,
+) -> Result<Connection, Refused> {
+    let otherwise = Refused::Otherwise;
+    let launch = launch(transport, setup).map_err(|error| otherwise(error.into()))?;
+    let commands = Arc::clone(&setup.commands);
+    let started = tokio::task::spawn_blocking(move || commands.serve(launch)).await;
+    let Service { input, output, errors, life } = started
+        .map_err(|error| otherwise(StartError::Launch(error.to_string())))?
+        .map_err(|error| otherwise(error.into()))?;
+    let mut errors = ErrorOutput::read(errors);
+    let was_too_long = Arc::new(AtomicBool::new(false));
+    let output = BoundedReader::new(output, Arc::clone(&was_too_long));
+    let stream = AsyncRwTransport::new_client(output, input)
+        .with_max_line_length(LONGEST_MESSAGE.saturating_mul(2));
+    match timeout(limit, shake_hands(Handler::default(), stream, lifecycle)).await {
+        Ok(Ok((client, tools))) => {
+            let process = ServerProcess { life, errors, was_too_long };
+            Ok(connected(client, tools, Some(process), limit))
+        }
+        Ok(Err(failure)) => {
+            errors.finish(LAST_WORDS).await;
+            Err(failure.refused(errors.last()))
+        }
+        Err(_) => Err(otherwise(StartError::Silent { limit, errors: errors.last() })),
+    }
+}
+
+/// The process of an entry, with its variables filled in.
+fn launch(transport: &Transport, setup: &McpSetup) -> Result<ServiceLaunch, EntryError> {
+    let Transport::Process { command, args, env, cwd } = transport else {
+        return Err(EntryError::NoTransport);
+    };
+    let fill_in = |text: &str| setup.variables.fill_in(text);
+    let arguments = args.iter().map(|argument| fill_in(argument)).collect::<Result<_, _>>()?;
+    let variables =
+        env.iter().map(|(name, value)| Ok((name.clone(), fill_in(value.expose_secret())?)));
+    let directory = match cwd {
+        Some(directory) => setup.working_directory.join(fill_in(&directory.to_string_lossy())?),
+        None => setup.working_directory.clone(),
+    };
+    Ok(ServiceLaunch {
+        program: fill_in(command)?,
+        arguments,
+        directory,
+        variables: variables.collect::<Result<_, EntryError>>()?,
+    })
+}
+
+/// Why there is no transport.
+enum RemoteError {
+    Entry(EntryError),
+    Http(crate::model::http::HttpError),
+}
+
+impl RemoteError {
+    fn into_start(self) -> StartError {
+        match self {
+            Self::Entry(error) => error.into(),
+            Self::Http(error) => error.into(),
+        }
+    }
+}
+
+impl From<EntryError> for RemoteError {
+    fn from(error: EntryError) -> Self {
+        Self::Entry(error)
+    }
+}
+
+/// The transport of an entry with an address, with its variables filled in.
+fn remote(
+    transport: &Transport,
+    setup: &McpSetup,
+) -> Result<StreamableHttpClientTransport<reqwest::Client>, RemoteError> {
+    let Transport::Http { url, headers, env_headers, bearer_token_env_var } = transport else {
+        return Err(EntryError::NoTransport.into());
+    };
+    let url = setup.variables.fill_in(url)?;
+    let address = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    let address = address.ok_or_else(|| EntryError::BadAddress(clean_line(&url, 200)))?;
+    let mut sent = HashMap::new();
+    let mut add = |name: &str, value: String| {
+        let bad = || EntryError::BadHeader(name.to_owned());
+        let header = HeaderName::try_from(name).map_err(|_| bad())?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        sent.insert(header, value);
+        Ok::<_, EntryError>(())
+    };
+    for (name, value) in headers {
+        add(name, setup.variables.fill_in(value.expose_secret())?)?;
+    }
+    for (name, variable) in env_headers {
+        add(name, setup.variables.get(variable)?)?;
+    }
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(sent);
+    if let Some(variable) = bearer_token_env_var {
+        config = config.auth_header(setup.variables.get(variable)?);
+    }
+    let client = setup.http.for_address(&address).map_err(RemoteError::Http)?;
+    Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+/// Why the handshake failed.
+enum Handshake {
+    Initialize(Box<ClientInitializeError>),
+    Tools(ServiceError),
+}
+
+impl Handshake {
+    fn refused(self, errors: String) -> Refused {
+        let problem = match &self {
+            Self::Initialize(error) => match &**error {
+                ClientInitializeError::ConnectionClosed(_) => {
+                    "it ended before it answered".to_owned()
+                }
+                ClientInitializeError::JsonRpcError(error) => {
+                    format!("it refused to begin: {}", error.message)
+                }
+                error if error.is_authorization_required() => {
+                    "it wants to know who asks; set `bearer_token_env_var` or `http_headers`"
+                        .to_owned()
+                }
+                error => format!("it does not answer as an MCP server does: {error}"),
+            },
+            Self::Tools(error) => format!("its tools cannot be listed: {error}"),
+        };
+        let problem = clean_line(&problem, LONGEST_PROBLEM);
+        let error = StartError::Handshake { problem, errors };
+        let is_new = matches!(&self, Self::Initialize(error) if matches!(&**error,
+            ClientInitializeError::JsonRpcError(error) if [
+                ErrorCode::METHOD_NOT_FOUND,
+                ErrorCode::UNSUPPORTED_PROTOCOL_VERSION,
+            ].contains(&error.code)));
+        if is_new { Refused::Lifecycle(error) } else { Refused::Otherwise(error) }
+    }
+}
+
+async fn shake_hands<T, E, A>(
+    handler: Handler,
+    transport: T,
+    lifecycle: ClientLifecycleMode,
+) -> Result<(Client, Vec<ServerTool>), Handshake>
+where
+    T: rmcp::transport::IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let begun = handler.serve_with_lifecycle(transport, lifecycle).await;
+    let client = begun.map_err(|error| Handshake::Initialize(Box::new(error)))?;
+    let tools = list(&client).await.map_err(Handshake::Tools)?;
+    Ok((client, tools))
+}
+
+/// The tools of a server. One that has none may not know the question.
+async fn list(client: &Client) -> Result<Vec<ServerTool>, ServiceError> {
+    let mut tools = Vec::new();
+    let mut cursor = None;
+    for _ in 0..MOST_PAGES {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let page = match client.list_tools(Some(params)).await {
+            Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                break;
+            }
+            page => page?,
+        };
+        tools.extend(page.tools.into_iter().map(ServerTool::from));
+        cursor = page.next_cursor;
+        if cursor.is_none() || tools.len() >= MOST_TOOLS {
+            break;
+        }
+    }
+    tools.truncate(MOST_TOOLS);
+    Ok(tools)
+}
