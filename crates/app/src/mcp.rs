@@ -96,6 +96,7 @@ pub(crate) fn serve(
     globals: &Globals,
     setup: &Setup,
 ) -> Result<Exit, Failure> {
+    require_agents(setup)?;
     open_files::require_enough()?;
     let door = match options.http {
         None => None,
@@ -121,6 +122,20 @@ pub(crate) fn serve(
     });
     threads.shutdown_timeout(TIDYING_PATIENCE);
     served
+}
+
+/// Without agents there is nothing to serve.
+fn require_agents(setup: &Setup) -> Result<(), Failure> {
+    let settings = &setup.settings;
+    let key = if !settings.subagents.enabled {
+        "subagents.enabled"
+    } else if !settings.tools.subagent_tools {
+        "tools.subagent_tools"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(format!("there is nothing to serve: {key} is false"))
+        .hint(format!("set {key} = true, for this server alone with -c {key}=true")))
 }
 
 /// The token of the file, or of the environment.

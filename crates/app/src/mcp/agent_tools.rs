@@ -65,6 +65,8 @@ fn runnable(agents: &Inventory) -> impl Iterator<Item = (String, &Record, &Defin
     agents.records.iter().filter(|record| record.status == Status::Active).filter_map(|record| {
         let definition = record.definition.as_deref()?;
         let key = definition.agent_type.key().to_string();
+        // Models take names of ASCII letters, digits, `_` and `-` alone.
+        let key = key.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
         let is_taken = TAKEN.iter().any(|tool| tool.as_str().eq_ignore_ascii_case(&key));
         let name = if is_taken { format!("agent-{key}") } else { key };
         Some((name, record, definition))

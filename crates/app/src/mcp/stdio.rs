@@ -1,14 +1,24 @@
 //! One client over standard input and output.
 
+use std::io::{self, IsTerminal as _};
+
 use rmcp::ServiceExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::{lines::Lines, server::Server};
-use crate::failure::{Exit, Failure};
+use crate::{
+    failure::{Exit, Failure},
+    print,
+};
 
 /// Serves the client until its input ends, or a signal ends the server.
 pub(super) async fn serve(server: Server) -> Result<Exit, Failure> {
+    if io::stdin().is_terminal() {
+        print::aside(
+            "waiting for a host that speaks MCP on standard input; `attache mcp install HOST` lets one start this command, Ctrl-C ends it",
+        );
+    }
     let gone = server.gone().clone();
     let stopping = CancellationToken::new();
     let (input, output) = rmcp::transport::io::stdio_pipes();

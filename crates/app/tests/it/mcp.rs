@@ -78,6 +78,16 @@ fn wrong_calls_are_tool_errors_that_say_what_to_do() {
 }
 
 #[test]
+fn without_agents_there_is_no_server() {
+    let project = project();
+    for key in ["subagents.enabled", "tools.subagent_tools"] {
+        let ran = project.run(&["mcp", "-c", &format!("{key}=false")]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("set {key} = true")), "{ran:?}");
+    }
+}
+
+#[test]
 fn the_tools_are_those_of_the_main_agent_with_schemas_and_annotations() {
     let project = project();
     let mut client = Client::start(&project, &[]);
@@ -303,7 +313,19 @@ fn many_runs_at_once_over_one_connection() {
     let mut client = Client::start(&project, &[]);
     client.call("Task", task("look"));
     let before = settled_descriptors(&mut client, usize::MAX);
-    let mut open: Vec<u64> = (0..RUNS).map(|_| client.begin("Task", task("look"))).collect();
+    run_at_once(&mut client, RUNS);
+    let used = memory(&client);
+    run_at_once(&mut client, RUNS);
+    run_at_once(&mut client, RUNS);
+    let grown = memory(&client).saturating_sub(used);
+    assert!(grown < 16 << 10, "{grown} KB of memory stay in use");
+    // Connections to the model are kept for a while; files are not.
+    let after = settled_descriptors(&mut client, before);
+    assert!(after <= before, "{after} files stay open, {before} were");
+}
+
+fn run_at_once(client: &mut Client, runs: usize) {
+    let mut open: Vec<u64> = (0..runs).map(|_| client.begin("Task", task("look"))).collect();
     while !open.is_empty() {
         let message = client.receive().unwrap();
         if let Some(id) = message["id"].as_u64() {
@@ -311,9 +333,13 @@ fn many_runs_at_once_over_one_connection() {
             open.retain(|open| *open != id);
         }
     }
-    // Connections to the model are kept for a while; files are not.
-    let after = settled_descriptors(&mut client, before);
-    assert!(after <= before, "{after} files stay open, {before} were");
+}
+
+/// The memory that a server has for itself, in kilobytes.
+fn memory(client: &Client) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", client.server.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 /// The files that a server has open once they are at most so many, or do not become fewer.
