@@ -17,6 +17,7 @@ mod view;
 
 use std::{
     io,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -32,10 +33,10 @@ use tokio::{
 use self::{
     approver::ScreenApprover,
     effects::{Actions, Command, Conversation, Done, Pending},
-    state::{State, session::Session},
+    state::{State, page::Page, session::Session},
     terminal::Terminal,
     theme::Theme,
-    update::{Message, update},
+    update::{Effect, Load, Message, update},
     view::Moment,
 };
 use crate::{
@@ -52,6 +53,8 @@ pub(crate) use self::replay::newest_conversation;
 const FRAME: Duration = Duration::from_millis(34);
 /// How often clocks are drawn again while something is under way.
 const TICK: Duration = Duration::from_millis(250);
+/// How often a full screen that shows runs is read again.
+const REFRESH: Duration = Duration::from_secs(1);
 /// How many events are taken before the screen is looked at again.
 const MOST_AT_ONCE: usize = 512;
 /// How long the end waits for runs that were told to stop, and for the disk.
@@ -89,12 +92,14 @@ pub(crate) async fn talk(beginning: Beginning, setup: &Setup) -> Result<Exit, Fa
     let mut actions = Actions {
         setup,
         runtime,
+        store,
         approver,
         messages,
         started,
         model: beginning.model,
         provider: beginning.provider,
         after: beginning.resume,
+        at: None,
         handle: None,
         start: effects::Start::None,
     };
@@ -122,10 +127,7 @@ pub(crate) async fn talk(beginning: Beginning, setup: &Setup) -> Result<Exit, Fa
             }
             event = next_event(&mut events) => event.map(Message::Happened),
             Some(message) = pending.next(), if !pending.is_empty() => Some(message),
-            () = sleep(due) => {
-                chat.is_dirty = true;
-                None
-            }
+            () = sleep(due) => chat.ticked(),
             () = signals.next() => break Exit::Interrupted,
         };
         let mut messages: Vec<Message> = message.into_iter().collect();
@@ -210,6 +212,7 @@ struct Chat {
     /// How many items stand above the live part.
     printed: usize,
     last_frame: Option<Instant>,
+    last_tick: Option<Instant>,
     is_dirty: bool,
     is_resized: bool,
 }
@@ -225,14 +228,27 @@ impl Chat {
             theme: Theme::new(Stream::Out.colours()),
             printed: 0,
             last_frame: None,
+            last_tick: None,
             is_dirty: true,
             is_resized: false,
         })
     }
 
+    /// Time has passed: clocks are drawn again, and now and then what a full screen shows is read again.
+    fn ticked(&mut self) -> Option<Message> {
+        self.is_dirty = true;
+        let is_live = self.state.page.as_ref().is_some_and(Page::is_live);
+        if !is_live || self.last_tick.is_some_and(|last| last.elapsed() < REFRESH) {
+            return None;
+        }
+        self.last_tick = Some(Instant::now());
+        Some(Message::Tick)
+    }
+
     /// How long until the next frame: little after a change, a tick while clocks are shown.
     fn next_frame(&self) -> Option<Duration> {
-        let wait = match (self.is_dirty, self.state.session.is_open()) {
+        let is_live = self.state.page.as_ref().is_some_and(Page::is_live);
+        let wait = match (self.is_dirty, self.state.session.is_open() || is_live) {
             (true, _) => FRAME,
             (false, true) => TICK,
             (false, false) => return None,
@@ -262,6 +278,9 @@ impl Chat {
     ) -> Option<Exit> {
         for message in messages {
             self.is_dirty = true;
+            if matches!(message, Message::Resumed(_)) {
+                self.printed = 0;
+            }
             for effect in update(&mut self.state, message) {
                 match actions.perform(effect) {
                     Done::Now => {}
@@ -269,6 +288,12 @@ impl Chat {
                     Done::Yours(Command::Quit) => return Some(Exit::Success),
                     Done::Yours(Command::Repaint) => self.is_resized = true,
                     Done::Yours(Command::Suspend) => self.suspend(),
+                    Done::Yours(Command::Edit(path)) => {
+                        self.edit(&path, actions.setup);
+                        if let Done::Later(read) = actions.perform(Effect::Refresh(Load::Agents)) {
+                            pending.push(read);
+                        }
+                    }
                     Done::Yours(Command::Clear) => self.clear(),
                 }
             }
@@ -288,6 +313,30 @@ impl Chat {
         self.terminal.take_back().unwrap_or_default();
     }
 
+    /// Opens a file in the user's editor and waits for it; runs go on meanwhile.
+    fn edit(&mut self, path: &Path, setup: &Setup) {
+        let set = |name: &str| setup.environment.get(name).filter(|value| !value.trim().is_empty());
+        let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or("vi");
+        self.keys = EventStream::new();
+        let given = self.terminal.give();
+        // The shell splits what EDITOR says, as everybody expects.
+        let ended = given.and_then(|()| {
+            std::process::Command::new("sh")
+                .arg("-c")
+                .arg(format!("{editor} \"$1\""))
+                .arg("editor")
+                .arg(path)
+                .status()
+        });
+        // A terminal that cannot be taken back fails at the next frame.
+        self.terminal.take_back().unwrap_or_default();
+        self.is_resized = true;
+        if !ended.is_ok_and(|status| status.success()) {
+            let text = format!("the editor `{editor}` failed: set EDITOR");
+            self.state.session.notice(Tone::Bad, text);
+        }
+    }
+
     fn clear(&mut self) {
         self.state.session = Session::default();
         self.state.session.notice(Tone::Faint, "a new conversation");
@@ -302,17 +351,24 @@ impl Chat {
         }
         self.last_frame = Some(Instant::now());
         self.is_dirty = false;
+        self.is_resized |= self.terminal.cover(self.state.page.is_some())?;
         if std::mem::take(&mut self.is_resized) {
             let (width, height) = crossterm::terminal::size()?;
             let size = ratatui::layout::Size::new(width, height);
             let end = self.end(size);
             self.terminal.resized(size, &end)?;
-            self.printed = self.state.session.items.len();
+            if self.state.page.is_none() {
+                self.printed = self.state.session.items.len();
+            }
         }
         let moment = self.moment(self.terminal.size());
+        self.state.page_height = moment.height().saturating_sub(view::page::FRAME_LINES);
+        let frame = view::frame(&self.state, &moment);
+        if self.state.page.is_some() {
+            return self.terminal.show(&[], &frame);
+        }
         let items = self.state.session.items.get(self.printed..).unwrap_or_default();
         let finished = view::finished(items, self.state.is_unfolded, &moment);
-        let frame = view::live(&self.state, &moment);
         self.printed = self.state.session.items.len();
         self.terminal.show(&finished, &frame)
     }

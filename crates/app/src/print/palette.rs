@@ -80,6 +80,24 @@ pub(crate) fn rendered(text: &str, colours: Colours) -> String {
     shown
 }
 
+/// The pieces of a painted text, each with its paint.
+pub(crate) fn toned(text: &str) -> Vec<(Option<Tone>, &str)> {
+    let mut pieces = Vec::new();
+    let mut tone = None;
+    let mut rest = text;
+    while let Some(at) = rest.find(is_mark) {
+        let (before, from) = rest.split_at(at);
+        pieces.push((tone, before));
+        let mut letters = from.chars();
+        let mark = letters.next();
+        rest = letters.as_str();
+        tone = TONES.iter().find(|(known, _)| Some(*known) == mark).map(|(_, tone)| *tone);
+    }
+    pieces.push((tone, rest));
+    pieces.retain(|(_, piece)| !piece.is_empty());
+    pieces
+}
+
 /// A text without its paint.
 pub(crate) fn unpainted(text: &str) -> String {
     text.replace(is_mark, "")

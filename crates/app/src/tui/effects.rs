@@ -2,7 +2,13 @@
 //!
 //! What takes time is a future that ends in a message; the screen never waits for it.
 
-use std::{path::Path, pin::Pin, sync::Arc};
+mod load;
+
+use std::{
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+};
 
 use attache_kernel::{
     agent::{registry::Status, suggest::keyword_hit},
@@ -15,14 +21,20 @@ use attache_runtime::{
     events::TreeEvents,
     host::{Order, Subject},
     runtime::Runtime,
+    store::{FileStore, MailKind},
     tasks::RunHandle,
 };
 use tokio::sync::mpsc;
 
 use super::{
     approver::ScreenApprover,
-    state::{Facts, Offer, completion::Candidate},
-    update::{Effect, Message, Route},
+    replay,
+    state::{
+        Facts, Offer,
+        completion::Candidate,
+        page::{ListKind, Page},
+    },
+    update::{Effect, Load, Message, Route},
 };
 use crate::{
     commands::run::{Approve, start_failure},
@@ -41,6 +53,7 @@ pub(crate) type Pending<'a> = Pin<Box<dyn Future<Output = Message> + 'a>>;
 pub(crate) struct Actions<'a> {
     pub(crate) setup: &'a Setup,
     pub(crate) runtime: Runtime,
+    pub(crate) store: FileStore,
     pub(crate) approver: ScreenApprover,
     pub(crate) messages: mpsc::UnboundedSender<Message>,
     /// Where the reader of a run that was started is put.
@@ -50,6 +63,8 @@ pub(crate) struct Actions<'a> {
     pub(crate) provider: Option<String>,
     /// The run that the next message continues.
     pub(crate) after: Option<String>,
+    /// The turn after which it branches off.
+    pub(crate) at: Option<u32>,
     /// The run of the latest message.
     pub(crate) handle: Option<RunHandle>,
     pub(crate) start: Start,
@@ -73,8 +88,10 @@ pub(crate) struct Conversation {
 }
 
 /// What the caller has to do itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Command {
+    /// Open a file in an editor.
+    Edit(PathBuf),
     Quit,
     Repaint,
     Suspend,
@@ -116,8 +133,16 @@ impl<'a> Actions<'a> {
             }
             Effect::Clear => {
                 self.after = None;
+                self.at = None;
                 return Done::Yours(Command::Clear);
             }
+            Effect::Load(what) => return Done::Later(self.load(what, Message::Loaded)),
+            Effect::Refresh(what) => return Done::Later(self.load(what, Message::Refreshed)),
+            Effect::StopRun(id) => return self.posted(id, MailKind::Stop),
+            Effect::Post(id, text) => return self.posted(id, MailKind::Message { text }),
+            Effect::Resume(id, at) => self.resume(id, at),
+            Effect::Try(agent) => self.messages.send(Message::Try(agent)).unwrap_or_default(),
+            Effect::Edit(agent) => return self.edit(&agent),
             Effect::Repaint => return Done::Yours(Command::Repaint),
             Effect::Suspend => return Done::Yours(Command::Suspend),
             Effect::Quit => return Done::Yours(Command::Quit),
@@ -135,6 +160,7 @@ impl<'a> Actions<'a> {
         // The next run keeps what this one has.
         self.model = None;
         self.provider = None;
+        self.at = None;
     }
 
     fn say(&self, tone: Tone, text: impl Into<String>) {
@@ -168,6 +194,7 @@ impl<'a> Actions<'a> {
             model: self.model.clone(),
             provider: self.provider.clone(),
             after: self.after.clone(),
+            at: self.at,
             before: self.handle.clone(),
         };
         let started = self.started.clone();
@@ -191,6 +218,80 @@ impl<'a> Actions<'a> {
                 }
             }
         })
+    }
+
+    /// Reads what a full screen shows.
+    fn load(&self, what: Load, into: fn(Page) -> Message) -> Pending<'a> {
+        let (store, runtime, after) =
+            (self.store.clone(), self.runtime.clone(), self.after.clone());
+        let read = move || match what {
+            Load::Tasks => load::runs(ListKind::Tasks, &store).map(Some),
+            Load::Conversations => load::runs(ListKind::Conversations, &store).map(Some),
+            Load::Transcript(id) => load::transcript(&id, &store).map(Some),
+            Load::Changes => load::changes(after.as_deref(), &store).map(Some),
+            Load::Agents => Ok(Some(load::agents(&runtime))),
+            Load::Agent(name) => Ok(load::agent(&name, &runtime)),
+        };
+        Box::pin(async move {
+            match tokio::task::spawn_blocking(read).await {
+                Ok(Ok(Some(page))) => into(page),
+                Ok(Err(error)) => Message::Told(Tone::Bad, format!("error: {error}")),
+                Ok(Ok(None)) | Err(_) => {
+                    Message::Told(Tone::Bad, "it is not there any more".to_owned())
+                }
+            }
+        })
+    }
+
+    /// Leaves something for a run, in this process or another.
+    fn posted(&self, id: String, kind: MailKind) -> Done<'a> {
+        let handle = self.runtime.handle(&RunId::new(id.as_str()));
+        match (handle, kind) {
+            (Some(handle), MailKind::Stop) => handle.cancel(),
+            (Some(handle), MailKind::Message { text }) => {
+                if let Err(error) = handle.inbox().message(text) {
+                    self.say(Tone::Bad, format!("the message was not sent: {error}"));
+                }
+            }
+            (None, kind) => {
+                let store = self.store.clone();
+                return Done::Later(Box::pin(async move {
+                    let posted = tokio::task::spawn_blocking(move || store.post(&id, &kind)).await;
+                    match posted {
+                        Ok(Ok(_)) => Message::Told(Tone::Faint, "the run was told".to_owned()),
+                        Ok(Err(error)) => Message::Told(Tone::Bad, format!("error: {error}")),
+                        Err(error) => Message::Told(Tone::Bad, format!("error: {error}")),
+                    }
+                }));
+            }
+        }
+        Done::Now
+    }
+
+    /// Goes on with an earlier conversation.
+    fn resume(&mut self, id: String, at: Option<u32>) {
+        let found = replay::events(&id, &self.store);
+        let message = match found {
+            Ok(events) => {
+                self.after = Some(id);
+                self.at = at;
+                self.handle = None;
+                Message::Resumed(events)
+            }
+            Err(error) => Message::Told(Tone::Bad, format!("error: {error}")),
+        };
+        self.messages.send(message).unwrap_or_default();
+    }
+
+    /// The file of an agent, for an editor.
+    fn edit(&self, agent: &str) -> Done<'a> {
+        let records = self.runtime.inventory().records;
+        let record = records.into_iter().find(|record| record.name == agent);
+        let Some(path) = record.and_then(|record| record.source_path) else {
+            self.say(Tone::Warning, format!("{agent} has no file"));
+            return Done::Now;
+        };
+        Done::Yours(Command::Edit(path))
     }
 
     fn files(&self) -> Pending<'a> {
@@ -223,6 +324,7 @@ struct Sending<'a> {
     model: Option<String>,
     provider: Option<String>,
     after: Option<String>,
+    at: Option<u32>,
     /// The run before, which may still be putting things away.
     before: Option<RunHandle>,
 }
@@ -263,7 +365,10 @@ impl Sending<'_> {
         let subject = match &self.after {
             None => Subject::Main,
             Some(id) => {
-                let earlier = self.runtime.earlier(id).await;
+                let earlier = match self.at {
+                    Some(turn) => self.runtime.earlier_at(id, turn).await,
+                    None => self.runtime.earlier(id).await,
+                };
                 earlier.map_err(|error| self.setup.order_failure(&error))?.into()
             }
         };

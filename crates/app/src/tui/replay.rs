@@ -7,17 +7,17 @@ use attache_kernel::{
     id::RunId,
     run::event::observed::{Detail, RunEvent},
 };
-use attache_runtime::store::{FileStore, StoreError, Transcript};
+use attache_runtime::store::{FileStore, StoreError, Summary, Transcript};
 
 use super::state::session::{Phase, Session};
-use crate::{failure::Failure, print::palette::Tone, transcripts};
+use crate::{failure::Failure, print::palette::Tone};
 
 /// The main agent's name.
 const MAIN: &str = "attache";
 
 /// The id of the newest conversation.
 pub(crate) fn newest_conversation(store: &FileStore) -> Result<String, Failure> {
-    let runs = store.list().map_err(|error| transcripts::failure(&error))?;
+    let runs = store.list().map_err(|error| crate::transcripts::failure(&error))?;
     let newest =
         runs.into_iter().find(|run| run.parent_id.is_none() && run.agent_type.as_str() == MAIN);
     newest.map(|run| run.agent_id.to_string()).ok_or_else(|| {
@@ -25,8 +25,31 @@ pub(crate) fn newest_conversation(store: &FileStore) -> Result<String, Failure> 
     })
 }
 
+/// Whether a run is a message of a conversation.
+pub(crate) fn is_conversation(run: &Summary) -> bool {
+    run.parent_id.is_none() && run.agent_type.as_str() == MAIN
+}
+
 /// The events of the conversation that ends with that run.
 pub(crate) fn events(id: &str, store: &FileStore) -> Result<Vec<RunEvent>, StoreError> {
+    let mut events: Vec<RunEvent> = Vec::new();
+    for transcript in transcripts(id, store)? {
+        let run = Arc::new(transcript.header.run);
+        events.extend(transcript.entries.into_iter().map(|entry| RunEvent {
+            run: Arc::clone(&run),
+            seq: entry.seq,
+            ts: entry.ts,
+            event: entry.event,
+            detail: Detail::None,
+        }));
+    }
+    // The order of one run's events stays.
+    events.sort_by(|one, other| one.ts.cmp(&other.ts));
+    Ok(events)
+}
+
+/// The transcripts of the conversation that ends with that run. Its own runs have no parent in them.
+pub(crate) fn transcripts(id: &str, store: &FileStore) -> Result<Vec<Transcript>, StoreError> {
     let last = store.read(id)?;
     let session = last.header.run.session_id.clone();
     let mut runs: BTreeMap<RunId, Transcript> = BTreeMap::new();
@@ -41,27 +64,16 @@ pub(crate) fn events(id: &str, store: &FileStore) -> Result<Vec<RunEvent>, Store
         earlier = runs.get(&id).and_then(|run| run.header.run.resumed_from.clone());
         chain.push(id);
     }
-    let mut events: Vec<RunEvent> = Vec::new();
-    for (id, transcript) in &runs {
-        if !belongs(id, &runs, &chain) {
-            continue;
+    let belonging: Vec<RunId> =
+        runs.keys().filter(|id| belongs(id, &runs, &chain)).cloned().collect();
+    let mut found: Vec<Transcript> = belonging.iter().filter_map(|id| runs.remove(id)).collect();
+    for transcript in &mut found {
+        if chain.contains(&transcript.header.run.agent_id) {
+            transcript.header.run.parent_id = None;
         }
-        let mut run = transcript.header.run.clone();
-        if chain.contains(id) {
-            run.parent_id = None;
-        }
-        let run = Arc::new(run);
-        events.extend(transcript.entries.iter().map(|entry| RunEvent {
-            run: Arc::clone(&run),
-            seq: entry.seq,
-            ts: entry.ts.clone(),
-            event: entry.event.clone(),
-            detail: Detail::None,
-        }));
     }
-    // The order of one run's events stays.
-    events.sort_by(|one, other| one.ts.cmp(&other.ts));
-    Ok(events)
+    found.sort_by(|one, other| one.header.ts.cmp(&other.header.ts));
+    Ok(found)
 }
 
 /// Whether a run is one of the conversation's, or below one.

@@ -8,6 +8,7 @@ pub(crate) mod call;
 pub(crate) mod completion;
 pub(crate) mod composer;
 pub(crate) mod item;
+pub(crate) mod page;
 pub(crate) mod question;
 pub(crate) mod session;
 pub(crate) mod stream;
@@ -17,6 +18,7 @@ use attache_kernel::id::RunId;
 use self::{
     completion::{Candidate, Completion},
     composer::Composer,
+    page::Page,
     question::Asked,
     session::Session,
 };
@@ -39,6 +41,10 @@ pub(crate) struct State {
     pub(crate) is_unfolded: bool,
     pub(crate) hint: Option<Hint>,
     pub(crate) facts: Facts,
+    /// The full screen over the conversation.
+    pub(crate) page: Option<Page>,
+    /// How many lines of a text a full screen shows.
+    pub(crate) page_height: usize,
 }
 
 /// What is being done about a run, until its events tell.

@@ -2,6 +2,7 @@
 
 mod commands;
 mod keys;
+mod page;
 
 use std::sync::Arc;
 
@@ -12,7 +13,12 @@ use attache_kernel::{
 use attache_runtime::approvals::{ApprovalAnswer, Question};
 use crossterm::event::KeyEvent;
 
-use super::state::{Hint, Offer, Request, State, completion::Completion, question::Asked};
+use super::state::{
+    Hint, Offer, Request, State,
+    completion::Completion,
+    page::{ListKind, Page, TextPage},
+    question::Asked,
+};
 use crate::print::palette::Tone;
 
 /// Something that happened.
@@ -43,6 +49,16 @@ pub(crate) enum Message {
     Files(Vec<String>),
     /// Something to tell.
     Told(Tone, String),
+    /// A full screen, or what it shows now.
+    Loaded(Page),
+    /// What the full screen that is open shows now.
+    Refreshed(Page),
+    /// An earlier conversation, which goes on.
+    Resumed(Vec<RunEvent>),
+    /// An agent to try.
+    Try(String),
+    /// Time has passed.
+    Tick,
 }
 
 /// Something to do.
@@ -66,12 +82,43 @@ pub(crate) enum Effect {
     Approve(String),
     /// Begin a new conversation.
     Clear,
+    /// Read what a full screen shows.
+    Load(Load),
+    /// Read it again.
+    Refresh(Load),
+    /// Stop a run, in whatever process it goes on.
+    StopRun(String),
+    /// Leave a message for a run, in whatever process it goes on.
+    Post(String, String),
+    /// Go on with an earlier conversation; with a turn, branch off after it.
+    Resume(String, Option<u32>),
+    /// Begin a message to an agent.
+    Try(String),
+    /// Open the file of an agent in an editor.
+    Edit(String),
     /// Draw everything again.
     Repaint,
     /// Stop the program, as a shell's Ctrl-Z does, until somebody continues it.
     Suspend,
     /// Leave.
     Quit,
+}
+
+/// What a full screen shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// Every run.
+    Tasks,
+    /// Earlier conversations.
+    Conversations,
+    /// The agents there are.
+    Agents,
+    /// One agent.
+    Agent(String),
+    /// What a run did.
+    Transcript(String),
+    /// What the conversation changed.
+    Changes,
 }
 
 /// Who gets a message.
@@ -127,10 +174,64 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
             complete(state)
         }
         Message::Told(tone, text) => {
+            if state.page.is_some() {
+                state.hint = Some(Hint::Said(text.clone()));
+            }
             state.session.notice(tone, text);
             Vec::new()
         }
+        Message::Loaded(page) => {
+            loaded(state, page);
+            Vec::new()
+        }
+        Message::Refreshed(page) => {
+            if state.page.is_some() {
+                loaded(state, page);
+            }
+            Vec::new()
+        }
+        Message::Resumed(events) => {
+            state.session = super::state::session::Session::default();
+            state.page = None;
+            for event in &events {
+                state.session.apply(event);
+            }
+            super::replay::cut_off(&mut state.session);
+            Vec::new()
+        }
+        Message::Try(agent) => {
+            state.composer.set(format!("@{agent} "));
+            Vec::new()
+        }
+        Message::Tick => match &state.page {
+            Some(Page::List(list)) if list.kind == ListKind::Tasks => {
+                vec![Effect::Refresh(Load::Tasks)]
+            }
+            Some(Page::Text(TextPage { run: Some(run), .. })) => {
+                vec![Effect::Refresh(Load::Transcript(run.to_string()))]
+            }
+            _ => Vec::new(),
+        },
     }
+}
+
+/// Opens a full screen, or brings the one that is open up to date.
+fn loaded(state: &mut State, page: Page) {
+    state.page = Some(match (state.page.take(), page) {
+        (Some(Page::List(mut list)), Page::List(new)) if list.kind == new.kind => {
+            list.refresh(new.rows);
+            Page::List(list)
+        }
+        (Some(Page::Text(old)), Page::Text(new)) if old.title == new.title => {
+            Page::Text(TextPage { scroll: old.scroll, follows: old.follows, back: old.back, ..new })
+        }
+        (Some(Page::List(list)), Page::Text(new)) => {
+            Page::Text(TextPage { back: Some(Box::new(list)), ..new })
+        }
+        // What was read for a screen that was left meanwhile.
+        (Some(old @ Page::Text(_)), Page::List(_)) => old,
+        (_, page) => page,
+    });
 }
 
 fn pasted(state: &mut State, text: &str) -> Vec<Effect> {

@@ -3,6 +3,7 @@
 mod agents;
 mod composer;
 mod items;
+pub(crate) mod page;
 mod question;
 mod status;
 
@@ -52,6 +53,25 @@ pub(crate) fn finished(
     moment: &Moment,
 ) -> Vec<Line<'static>> {
     items.iter().flat_map(|item| items::lines(item, is_unfolded, moment)).collect()
+}
+
+/// What is on the screen below what is finished: a full screen, or the live part of the conversation.
+pub(crate) fn frame(state: &State, moment: &Moment) -> Frame {
+    let Some(page) = &state.page else { return live(state, moment) };
+    let mut frame = page::frame(page, moment);
+    if let Some(question) = state.questions.first() {
+        let (lines, cursor) = question::lines(question, state.questions.len(), moment);
+        let from = frame.lines.len().saturating_sub(lines.len());
+        frame.lines.truncate(from);
+        frame.cursor = cursor.and_then(|(column, row)| {
+            Some((u16::try_from(column).ok()?, u16::try_from(row + from).ok()?))
+        });
+        frame.lines.extend(lines);
+    } else if let (Some(hint), Some(last)) = (&state.hint, frame.lines.last_mut()) {
+        let text = format!(" {}", plain(hint.text()));
+        *last = cut(Line::styled(text, moment.theme.tone(Tone::Warning)), moment.width());
+    }
+    frame
 }
 
 /// The live part of the conversation.

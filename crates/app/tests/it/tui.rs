@@ -335,3 +335,140 @@ fn nothing_that_a_model_or_a_tool_writes_steers_the_terminal() {
     assert!(!bytes.contains('\u{7}'), "{bytes:?}");
     leave(pty);
 }
+
+#[test]
+fn the_board_shows_follows_and_stops_runs_and_leaves_the_conversation_alone() {
+    let server = ScriptedServer::start();
+    let gate = Gate::new();
+    let api = WireApi::Gemini;
+    let path = |model: &str| api.path(model);
+    server.answer_on(&path("lab-1"), api.answer(&tool_call("call_1", "Task", &task("one"))));
+    server.always_on(&path("lab-1"), api.answer(&text(["It was stopped."])));
+    server.answer_on(&path("lab-2"), api.answer(&looks(100)));
+    server.answer_on(&path("lab-2"), api.answer(&completes("found it")).gated(&gate, 0));
+    let project = lab(&server, api, "").with_env("TERM", "xterm-256color");
+    let mut pty = Pty::start(&project, &["chat", "--agents", AGENTS]);
+    pty.wait_for(PROMPT);
+    pty.types("look\r");
+    gate.wait_until_reached(1);
+    pty.wait_for("Turn 2/50");
+    let before = pty.screen();
+    pty.types("/tasks\r");
+    pty.wait_until("two runs", |screen| {
+        screen.contains(" Tasks") && screen.matches("running ").count() == 2
+    });
+    assert!(!pty.screen().contains("› look"), "{}", pty.screen());
+    // The newest is the worker.
+    pty.wait_for("▸ running     worker");
+    pty.types("\r");
+    pty.wait_for("Transcript of worker");
+    pty.wait_for("follows the run");
+    pty.wait_for("list_dir");
+    pty.types("q");
+    pty.wait_for(" Tasks");
+    pty.types("s");
+    pty.wait_for("interrupted worker");
+    pty.types("q");
+    pty.wait_for("It was stopped.");
+    pty.wait_for(PROMPT);
+    let first = before.lines().next().unwrap();
+    assert!(pty.everything().contains(first), "{}", pty.everything());
+    assert!(pty.screen().contains("✗ [worker]"), "{}", pty.screen());
+    leave(pty);
+}
+
+#[test]
+fn another_conversation_is_resumed_and_its_changes_are_shown() {
+    let server = ScriptedServer::start();
+    let project = chatting(&server);
+    let write = json!({"path": "new.txt", "content": "the new text\n"});
+    server.answer(API.answer(&tool_call("call_1", "write_file", &write)));
+    server.answer(API.answer(&text(["Written."])));
+    let ran = project.run(&["exec", "write it", "--approve", "all"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let mut pty = Pty::start(&project, &["chat"]);
+    pty.wait_for(PROMPT);
+    pty.types("/diff\r");
+    pty.wait_for("no file was changed");
+    pty.types("q");
+    pty.wait_for(PROMPT);
+    pty.types("/resume\r");
+    pty.wait_for(" Conversations");
+    pty.wait_for("▸ completed   attache");
+    pty.types("\r");
+    pty.wait_for("Written.");
+    for part in ["› write it", "✓ write_file \"new.txt\"", "+the new text"] {
+        assert!(pty.screen().contains(part), "{part:?} is not in\n{}", pty.screen());
+    }
+    pty.types("/diff\r");
+    pty.wait_for("+++ b/new.txt");
+    pty.types("q");
+    pty.wait_for(PROMPT);
+    server.answer(API.answer(&text(["Still here."])));
+    pty.types("and now?\r");
+    pty.wait_for("Still here.");
+    let messages = server.requests()[2].json()["messages"].to_string();
+    assert!(messages.contains("write it") && messages.contains("and now?"), "{messages}");
+    leave(pty);
+    server.assert_done();
+}
+
+#[test]
+fn commands_agents_and_files_are_completed() {
+    let server = ScriptedServer::start();
+    server.answer(API.answer(&text(["Seen."])));
+    let project = chatting(&server);
+    project.agent("broken", "description: [");
+    project.file("src/deeply/nested.rs", "");
+    let mut pty = Pty::start(&project, &["chat"]);
+    pty.wait_for(PROMPT);
+    pty.types("/cos");
+    pty.wait_for("tokens and cost of this conversation");
+    pty.types("\r\r");
+    pty.wait_for("0 runs, 0 tokens");
+    pty.types("/nonsense\r");
+    pty.wait_for("there is no command /nonsense");
+    pty.types("/agents\r");
+    pty.wait_for(" Agents");
+    pty.wait_for("Explore");
+    pty.wait_for("invalid");
+    pty.types("q");
+    pty.wait_for(PROMPT);
+    pty.types("see @nest");
+    pty.wait_for("@src/deeply/nested.rs");
+    pty.types("\t");
+    pty.wait_for("› see @src/deeply/nested.rs");
+    pty.types("\r");
+    pty.wait_for("Seen.");
+    let request = server.requests()[0].json()["messages"].to_string();
+    assert!(request.contains("see @src/deeply/nested.rs"), "{request}");
+    pty.wait_for(PROMPT);
+    pty.types("/help\r");
+    pty.wait_for("Ctrl-O");
+    leave(pty);
+}
+
+#[test]
+fn an_agent_that_fits_is_offered_and_needs_a_yes() {
+    let server = ScriptedServer::start();
+    server.answer(API.answer(&text(["First."])));
+    server.answer(API.answer(&text(["Second."])));
+    let project = chatting(&server);
+    project.agent("lawyer", "description: Knows contracts\nkeywords: [contract]\ntools: Read");
+    let mut pty = Pty::start(&project, &["chat"]);
+    pty.wait_for(PROMPT);
+    pty.types("read the contract\r");
+    pty.wait_for("lawyer is for this (keyword contract)");
+    assert!(server.requests().is_empty(), "it was sent without a yes");
+    pty.types("n");
+    pty.wait_for("First.");
+    pty.wait_for(PROMPT);
+    pty.types("read the contract again\r");
+    pty.wait_for("lawyer is for this");
+    pty.types("y");
+    pty.wait_for("Second.");
+    let asked = |request: usize| server.requests()[request].json()["messages"].to_string();
+    assert!(!asked(0).contains("Use the agent"), "{}", asked(0));
+    assert!(asked(1).contains("Use the agent `lawyer` for this."), "{}", asked(1));
+    leave(pty);
+}

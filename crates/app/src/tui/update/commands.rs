@@ -1,6 +1,6 @@
 //! The commands that begin with a slash.
 
-use super::{Effect, keys::told};
+use super::{Effect, Load, keys::told};
 use crate::{
     print::{
         number::{count, money},
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The keys, as `/help` lists them.
-const KEYS: [(&str, &str); 12] = [
+const KEYS: [(&str, &str); 13] = [
     ("Enter", "send; while an answer is under way, it is read with the next turn"),
     ("Alt-Enter, Ctrl-J", "new line; so does a backslash before Enter"),
     ("Up, Down", "lines of the text, then what was sent before"),
@@ -19,6 +19,7 @@ const KEYS: [(&str, &str); 12] = [
     ("Ctrl-C", "clear the input; stop the answer; twice quits"),
     ("Ctrl-D", "quit, on an empty input"),
     ("Ctrl-O", "unfold and fold the blocks of agents"),
+    ("Ctrl-T", "every run: follow, stop, resume, branch, message"),
     ("Ctrl-B", "send the agents that are waited for to the background"),
     (
         "Ctrl-W, Ctrl-U, Ctrl-K, Ctrl-Y",
@@ -51,9 +52,14 @@ pub(super) fn carried_out(state: &mut State, line: &str) -> Vec<Effect> {
             vec![Effect::Model(rest.to_owned())]
         }
         "/approve" => approve(state, rest),
-        "/clear" if state.session.is_open() => {
-            told(state, Tone::Warning, "an answer is under way: stop it with Esc first")
+        "/tasks" => vec![Effect::Load(Load::Tasks)],
+        "/agents" => vec![Effect::Load(Load::Agents)],
+        "/diff" => vec![Effect::Load(Load::Changes)],
+        "/resume" | "/clear" if state.session.is_open() => {
+            told(state, Tone::Warning, "something is still under way: stop it first")
         }
+        "/resume" if rest.is_empty() => vec![Effect::Load(Load::Conversations)],
+        "/resume" => vec![Effect::Resume(rest.to_owned(), None)],
         "/clear" => vec![Effect::Clear],
         "/quit" | "/exit" => quit(state),
         _ => told(state, Tone::Bad, format!("there is no command {command}; /help lists them")),

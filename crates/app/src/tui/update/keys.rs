@@ -3,7 +3,7 @@
 use attache_runtime::approvals::ApprovalAnswer;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::{Effect, Route, commands, complete, hint};
+use super::{Effect, Load, Route, commands, complete, hint, page};
 use crate::{
     print::palette::Tone,
     tui::state::{
@@ -36,6 +36,9 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
             let asked = state.questions.remove(0);
             vec![Effect::Answer(asked.question.request_id, answer)]
         });
+    }
+    if state.page.is_some() {
+        return page::pressed(state, key);
     }
     if state.offer.is_some() {
         return decided(state, key);
@@ -165,6 +168,7 @@ fn control(state: &mut State, letter: char) -> Vec<Effect> {
         'd' if state.composer.is_empty() => return commands::quit(state),
         'd' => state.composer.remove(Move::Right),
         'b' => return to_background(state),
+        't' => return vec![Effect::Load(Load::Tasks)],
         _ => {}
     }
     complete(state)

@@ -1,0 +1,186 @@
+//! What full screens show, read from the store and the inventory.
+
+use attache_kernel::{
+    agent::{
+        definition::Trust,
+        registry::{Record, Status},
+    },
+    run::{event::Event, file_change},
+};
+use attache_runtime::{
+    changes::run_patch::{Direction, RunPatch},
+    clock,
+    runtime::Runtime,
+    store::{FileStore, RunState, Store as _, StoreError, Transcript},
+};
+
+use crate::{
+    print::{
+        diagnostics, diff,
+        number::grouped,
+        palette::{Tone, paint},
+        transcript::{Detail, Place, TranscriptPage, state_tone},
+    },
+    tui::{
+        replay,
+        state::page::{ListKind, ListPage, Page, Row, TextPage},
+    },
+};
+
+/// How many runs a list shows.
+const MOST_RUNS: usize = 200;
+
+/// The runs there are, the newest first.
+pub(super) fn runs(kind: ListKind, store: &FileStore) -> Result<Page, StoreError> {
+    let now = clock::now();
+    let wanted = |run: &attache_runtime::store::Summary| {
+        kind == ListKind::Tasks || replay::is_conversation(run)
+    };
+    let mut found: Vec<_> = store.list()?.into_iter().filter(wanted).collect();
+    let is_open = |state| matches!(state, RunState::Running | RunState::Queued);
+    found.sort_by_key(|run| !is_open(run.state));
+    let rows = found.into_iter().take(MOST_RUNS).map(|run| {
+        let advance = store.advance(&run);
+        let age = run.started_at.parse().map(|began| now.duration_since(began).as_secs().max(0));
+        let state = paint(state_tone(run.state), &format!("{:<11}", run.state.as_str()));
+        let agent = paint(Tone::Name, &format!("{:<12}", run.agent_type.as_str()));
+        let parts = format!(
+            "{:>5} {:>3} turns {:>9} tokens",
+            age.map(shown_age).unwrap_or_default(),
+            advance.turns,
+            grouped(advance.total_tokens)
+        );
+        let short: String = run.agent_id.as_str().chars().take(14).collect();
+        let task = run.description.lines().next().unwrap_or_default();
+        let parts = paint(Tone::Faint, &parts);
+        Row {
+            id: run.agent_id.to_string(),
+            text: format!("{state} {agent} {parts}  {task}  {}", paint(Tone::Faint, &short)),
+            state: Some(run.state),
+            turns: advance.turns,
+        }
+    });
+    Ok(Page::List(ListPage::new(kind, rows.collect())))
+}
+
+fn shown_age(seconds: i64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// The transcript of a run.
+pub(super) fn transcript(id: &str, store: &FileStore) -> Result<Page, StoreError> {
+    let transcript = store.read(id)?;
+    let run = &transcript.header.run;
+    let place = Place {
+        path: transcript.path.display().to_string(),
+        artifacts: store.artifacts_dir(run).ok(),
+    };
+    let (mut page, mut text) =
+        TranscriptPage::new(Detail::Brief, &transcript.header, transcript.state, place);
+    for entry in &transcript.entries {
+        text.push_str(&page.entry(entry));
+    }
+    let is_open = matches!(transcript.state, RunState::Running | RunState::Queued);
+    let has_ended =
+        transcript.entries.last().is_some_and(|last| matches!(last.event, Event::Ended { .. }));
+    if !has_ended {
+        text.push_str(&page.unfinished(transcript.state));
+    }
+    let title = format!("Transcript of {} ({})", run.definition.agent_type, run.agent_id);
+    let mut page = TextPage::new(title, &text);
+    page.run = is_open.then(|| run.agent_id.clone());
+    page.follows = is_open;
+    Ok(Page::Text(page))
+}
+
+/// What a conversation changed, run by run.
+pub(super) fn changes(id: Option<&str>, store: &FileStore) -> Result<Page, StoreError> {
+    let runs = id.map(|id| replay::transcripts(id, store)).transpose()?.unwrap_or_default();
+    let mut text = String::new();
+    for transcript in &runs {
+        text.push_str(&changes_of(transcript, store)?);
+    }
+    if text.is_empty() {
+        text.push_str("no file was changed by file tools");
+    }
+    Ok(Page::Text(TextPage::new("Changes", &text)))
+}
+
+fn changes_of(transcript: &Transcript, store: &FileStore) -> Result<String, StoreError> {
+    let all = transcript.entries.iter().flat_map(|entry| match &entry.event {
+        Event::ToolReturned { changes, .. } => changes.as_slice(),
+        _ => &[],
+    });
+    let all = file_change::sum(all);
+    if all.is_empty() {
+        return Ok(String::new());
+    }
+    let artifacts = store.artifacts_dir(&transcript.header.run)?;
+    let patch = RunPatch::of(&all, &artifacts, Direction::Forward);
+    Ok(diff::painted(&patch.text).join("\n") + "\n")
+}
+
+/// The agents there are.
+pub(super) fn agents(runtime: &Runtime) -> Page {
+    let rows = runtime.inventory().records.into_iter().map(|record| {
+        let (state, tone) = state_of(&record);
+        let about = record.definition.as_ref().and_then(|it| it.when_to_use.clone());
+        let about = about.unwrap_or_default();
+        let name = paint(Tone::Name, &format!("{:<20}", record.name));
+        let state = paint(tone, &format!("{state:<18}"));
+        let scope = paint(Tone::Faint, &format!("{:<8}", record.scope.as_str()));
+        let text = format!("{name} {state} {scope} {}", about.lines().next().unwrap_or_default());
+        Row { id: record.name, text, state: None, turns: 0 }
+    });
+    Page::List(ListPage::new(ListKind::Agents, rows.collect()))
+}
+
+fn state_of(record: &Record) -> (String, Tone) {
+    let trusted = record.trusted == Trust::Trusted;
+    match record.status {
+        Status::Active if trusted => ("active".to_owned(), Tone::Good),
+        Status::Active => ("active, untrusted".to_owned(), Tone::Warning),
+        Status::Invalid => ("invalid".to_owned(), Tone::Bad),
+        Status::Disabled => ("disabled".to_owned(), Tone::Faint),
+    }
+}
+
+/// One agent in full.
+pub(super) fn agent(name: &str, runtime: &Runtime) -> Option<Page> {
+    let record = runtime.inventory().records.into_iter().find(|record| record.name == name)?;
+    let (state, tone) = state_of(&record);
+    let mut lines = vec![format!("{} {}", paint(tone, &state), record.scope.as_str())];
+    if let Some(path) = &record.source_path {
+        lines.push(format!("file    {}", path.display()));
+        let text = crate::print::source_text(path);
+        for problem in &record.diagnostics {
+            lines.push(diagnostics::render(problem, path, text.as_deref()));
+        }
+    }
+    for lost in &record.overrides {
+        if let Some(path) = &lost.source_path {
+            lines.push(format!("instead of {}", path.display()));
+        }
+    }
+    if let Some(model) = &record.effective_model {
+        lines.push(format!("model   {} ({})", model.model, model.provider));
+    }
+    lines.push(format!("tools   {}", record.effective_tools.join(", ")));
+    for withheld in &record.withheld_tools {
+        lines
+            .push(paint(Tone::Warning, &format!("without {}: {}", withheld.tool, withheld.reason)));
+    }
+    if let Some(definition) = &record.definition {
+        lines.push(String::new());
+        lines.extend(definition.when_to_use.clone());
+        lines.push(String::new());
+        lines.extend(definition.prompt_config.system_prompt.clone());
+    }
+    let text = lines.join("\n");
+    Some(Page::Text(TextPage::new(format!("Agent {name}"), &text)))
+}
