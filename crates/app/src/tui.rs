@@ -15,6 +15,9 @@ mod theme;
 mod update;
 mod view;
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     io,
     path::Path,

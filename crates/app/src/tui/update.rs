@@ -150,7 +150,6 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
             Vec::new()
         }
         Message::Started(notices) => {
-            state.request = Request::None;
             for notice in notices {
                 state.session.notice(Tone::Warning, format!("notice: {notice}"));
             }
@@ -253,7 +252,9 @@ fn happened(state: &mut State, event: &RunEvent) {
         return;
     }
     match &event.event {
-        Event::Opened { .. } => state.request = Request::None,
+        Event::Opened { .. } if state.request == Request::Starting => {
+            state.request = Request::None;
+        }
         Event::Announced { delivers, .. } if delivers.is_empty() && !state.waiting.is_empty() => {
             state.waiting.remove(0);
         }

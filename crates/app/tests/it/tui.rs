@@ -228,8 +228,8 @@ fn a_signal_or_a_closed_terminal_leaves_nothing_behind() {
         pty.signal(signal);
         let (code, is_restored) = pty.end();
         assert_eq!((code, is_restored), (Some(130), true), "{signal:?}: {}", pty.screen());
+        pty.wait_for("resume with: attache chat --resume agent-");
         let screen = pty.screen();
-        assert!(screen.contains("resume with: attache chat --resume agent-"), "{screen}");
         assert!(!screen.contains("Esc stops"), "{screen}");
         let bytes = String::from_utf8_lossy(&pty.bytes()).into_owned();
         assert!(bytes.contains("\u{1b}[?2004l") && bytes.contains("\u{1b}[?25h"), "{bytes:?}");
@@ -418,7 +418,7 @@ fn commands_agents_and_files_are_completed() {
     let server = ScriptedServer::start();
     server.answer(API.answer(&text(["Seen."])));
     let project = chatting(&server);
-    project.agent("broken", "description: [");
+    project.agent("broken", "tools: Read");
     project.file("src/deeply/nested.rs", "");
     let mut pty = Pty::start(&project, &["chat"]);
     pty.wait_for(PROMPT);

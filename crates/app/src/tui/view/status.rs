@@ -63,5 +63,6 @@ fn parts(state: &State) -> Vec<(u8, String)> {
     }
     parts.push((3, session.sandbox.clone().unwrap_or_else(|| facts.sandbox.clone())));
     parts.push((2, facts.approval.clone()));
+    parts.retain(|(_, text)| !text.is_empty());
     parts
 }
