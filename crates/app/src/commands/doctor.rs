@@ -6,6 +6,7 @@ use std::{fs, path::Path};
 
 use attache_kernel::{agent::registry::Status, rights::confinement::Confinement};
 use attache_runtime::{
+    mcp_client::ServerState,
     model::provider::ProviderDescription,
     sandbox::{Helper, Level as SandboxLevel, Mode, Sandbox},
 };
@@ -14,10 +15,11 @@ use serde::Serialize;
 
 use crate::{
     cli::Globals,
+    commands::mcp::servers,
     environment::Environment,
     failure::{Exit, Failure},
     print::{
-        self,
+        self, harmless,
         palette::{Tone, paint},
     },
     settings::ProjectTrust,
@@ -84,6 +86,7 @@ pub(crate) fn run(args: &DoctorArgs, setup: &Setup) -> Result<Exit, Failure> {
     if args.online {
         checks.push(online::check(setup)?);
     }
+    checks.extend(mcp_servers(setup)?);
     checks.push(sandbox(setup.settings.sandbox.mode));
     checks.push(git(&setup.environment));
     tell(&checks, setup.format)
@@ -237,6 +240,25 @@ fn model(setup: &Setup) -> Check {
         ),
         Some(None) => Check::ok("model", name),
     }
+}
+
+/// The MCP servers; each is started.
+fn mcp_servers(setup: &Setup) -> Result<Vec<Check>, Failure> {
+    if setup.settings.mcp_servers.values().all(|server| !server.enabled) {
+        return Ok(Vec::new());
+    }
+    let checks = servers::check(setup)?.into_iter().map(|report| {
+        let name = harmless(&report.name).into_owned();
+        match &report.state {
+            ServerState::Failed { reason } => Check::warning(
+                "mcp",
+                format!("{name}: {}", harmless(reason)),
+                format!("fix mcp_servers.{name}, or set mcp_servers.{name}.enabled = false"),
+            ),
+            state => Check::ok("mcp", format!("{name}: {}", servers::in_words(state))),
+        }
+    });
+    Ok(checks.collect())
 }
 
 /// The sandbox as it is in force: it is tried.

@@ -1,4 +1,6 @@
-//! `attache mcp`: the agents for any host that speaks the Model Context Protocol.
+//! `attache mcp`: the agents for any host that speaks the Model Context Protocol, and servers for the agents.
+
+pub(crate) mod servers;
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -7,6 +9,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 
+use self::servers::{AddArgs, RemoveArgs};
 use crate::{
     cli::Globals,
     failure::{Exit, Failure},
@@ -28,7 +31,9 @@ use crate::{
     after_help = "Examples:
   attache mcp                          serve over standard input and output
   attache mcp --http 8765              serve at http://127.0.0.1:8765/mcp
-  attache mcp install claude           set it up in Claude Code"
+  attache mcp install claude           set it up in Claude Code
+  attache mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+  attache mcp list                     the servers whose tools your agents use"
 )]
 pub(crate) struct McpArgs {
     #[command(flatten)]
@@ -66,6 +71,12 @@ pub(crate) enum McpCommand {
     Install(HostArgs),
     /// Undo `install`.
     Uninstall(HostArgs),
+    /// Add an MCP server whose tools your agents use.
+    Add(AddArgs),
+    /// Start your MCP servers, and list them with their tools.
+    List,
+    /// Remove an MCP server from your settings.
+    Remove(RemoveArgs),
 }
 
 /// Which host, and whether somebody has said yes.
@@ -99,5 +110,8 @@ pub(crate) fn run(args: &McpArgs, globals: &Globals, setup: &Setup) -> Result<Ex
         None => mcp::serve(&args.server, globals, setup),
         Some(McpCommand::Install(args)) => args.run(Wish::Install, setup),
         Some(McpCommand::Uninstall(args)) => args.run(Wish::Uninstall, setup),
+        Some(McpCommand::Add(args)) => servers::add(args, setup),
+        Some(McpCommand::List) => servers::list(setup),
+        Some(McpCommand::Remove(args)) => servers::remove(args, setup),
     }
 }

@@ -1,6 +1,8 @@
 //! Agents with the tools of MCP servers: the real program, a scripted model, real server processes.
 
+mod commands;
 mod hostile;
+mod trust;
 
 use std::{fs, path::PathBuf};
 
