@@ -39,7 +39,7 @@ use attache_runtime::{
 };
 use secrecy::SecretString;
 
-use super::{Setup, providers};
+use super::{Setup, mcp_servers, providers};
 use crate::{
     environment::Environment,
     failure::Failure,
@@ -84,8 +84,7 @@ pub(super) fn models(
 
 /// Which tools there are.
 pub(super) fn offer(settings: &Settings) -> Offer {
-    let servers = settings.mcp_servers.iter().filter(|(_, server)| server.enabled);
-    let offered = servers.map(|(name, server)| {
+    let offered = mcp_servers::in_use(settings).map(|(name, server)| {
         let offer = McpOffer {
             enabled_tools: server.enabled_tools.clone(),
             disabled_tools: server.disabled_tools.clone(),

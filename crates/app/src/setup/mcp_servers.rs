@@ -1,6 +1,6 @@
 //! The MCP servers that the settings name.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use attache_runtime::{
     mcp_client::{
@@ -12,13 +12,25 @@ use attache_runtime::{
 use secrecy::SecretString;
 
 use super::Setup;
-use crate::settings::{McpServerSettings, Secret};
+use crate::settings::{McpServerSettings, Secret, Settings};
+
+/// The servers that are switched on. This program is not a server of its own agents: `mcp install codex` puts
+/// it into Codex's settings, which are read here as well.
+pub(super) fn in_use(settings: &Settings) -> impl Iterator<Item = (&String, &McpServerSettings)> {
+    settings.mcp_servers.iter().filter(|(_, server)| server.enabled && !is_this_program(server))
+}
+
+fn is_this_program(server: &McpServerSettings) -> bool {
+    let name = server.command.as_deref().and_then(|command| Path::new(command).file_name());
+    name.is_some_and(|name| name == "attache")
+        && server.args.first().is_some_and(|argument| argument == "mcp")
+}
 
 impl Setup {
     /// The servers that are switched on, none of which is started.
     pub(crate) fn mcp_servers(&self, secrets: &Secrets) -> McpServers {
-        let servers = self.settings.mcp_servers.iter().filter(|(_, server)| server.enabled);
-        let entries = servers.map(|(name, server)| (name.clone(), self.mcp_entry(name, server)));
+        let entries = in_use(&self.settings)
+            .map(|(name, server)| (name.clone(), self.mcp_entry(name, server)));
         let setup = McpSetup {
             commands: Arc::new(self.commands(secrets)),
             http: self.http.clone(),

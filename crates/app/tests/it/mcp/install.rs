@@ -2,9 +2,15 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
+use attache_testkit::scripted_server::ScriptedServer;
 use serde_json::{Value, json};
 
-use crate::{project, terminal::Terminal};
+use super::API;
+use crate::{
+    project,
+    providers::{completes, lab},
+    terminal::Terminal,
+};
 
 /// The hosts, where their settings are, and where an entry is in them.
 const HOSTS: [(&str, &str, &str); 5] = [
@@ -100,6 +106,19 @@ fn codex_gets_a_table_in_its_own_file() {
     assert!(after.starts_with(before) && after.contains("[mcp_servers.attache]"), "{after}");
     project.json(&["mcp", "uninstall", "codex", "--yes", "--json"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
+}
+
+#[test]
+fn the_server_is_not_one_of_its_own_agents() {
+    let server = ScriptedServer::start();
+    server.answer(API.answer(&completes("Done.")));
+    let project = lab(&server, API, "");
+    project.json(&["mcp", "install", "codex", "--yes", "--json"]);
+    let agents = r#"{"smith": {"description": "Forges.", "prompt": "You forge."}}"#;
+    let ran = project.run(&["run", "smith", "look", "--agents", agents]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let asked = server.requests()[0].json().to_string();
+    assert!(asked.contains("complete_task") && !asked.contains("mcp__attache"), "{asked}");
 }
 
 #[test]
