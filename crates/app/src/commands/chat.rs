@@ -9,7 +9,7 @@ use attache_kernel::run::assignment::BackgroundWork;
 use clap::Args;
 use tokio::sync::mpsc;
 
-use super::run::{self, Approve, ClientArgs, RunArgs, RunOptions, Who};
+use super::run::{self, Approve, ClientArgs, Offer, RunArgs, RunOptions, Who};
 use crate::{
     failure::{Exit, Failure},
     open_files,
@@ -83,6 +83,7 @@ impl ChatArgs {
                 ..RunOptions::default()
             },
             who: Who::Main(BackgroundWork::Awaited),
+            offer: Offer::Noted,
             agent_stands_first: false,
         }
     }

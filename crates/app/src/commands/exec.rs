@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::{
     output,
-    run::{self, ClientArgs, RunArgs, RunOptions, Who},
+    run::{self, ClientArgs, Offer, RunArgs, RunOptions, Who},
 };
 use crate::{
     background::{self, Launched},
@@ -63,6 +63,7 @@ impl ExecArgs {
                 ..self.options.clone()
             },
             who: Who::Main(work),
+            offer: Offer::Asked,
             agent_stands_first: false,
         }
     }

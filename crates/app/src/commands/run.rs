@@ -80,6 +80,9 @@ pub(crate) struct RunArgs {
     /// Whether the main agent is to do it.
     #[arg(skip)]
     pub(super) who: Who,
+    /// Whether another agent that fits is offered, or only named.
+    #[arg(skip)]
+    pub(super) offer: Offer,
     /// Whether the agent's place on the command line is before `--resume`; after it, words are the task.
     #[arg(skip)]
     pub(super) agent_stands_first: bool,
@@ -142,6 +145,16 @@ pub(super) enum Who {
     Named,
     /// The main agent. What it leaves in the background is waited for, or goes on without it.
     Main(BackgroundWork),
+}
+
+/// What is done about an agent that fits a prompt better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Offer {
+    /// It is named.
+    #[default]
+    Noted,
+    /// Whoever sits at the terminal is asked.
+    Asked,
 }
 
 impl RunArgs {

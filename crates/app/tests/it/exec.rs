@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     project,
     providers::{completes, lab, used},
+    terminal::Terminal,
 };
 
 const API: WireApi = WireApi::Chat;
@@ -183,14 +184,63 @@ fn wrong_usage_is_told() {
     }
 }
 
-#[test]
-fn a_prompt_with_a_keyword_is_routed_where_the_settings_say_so() {
-    let server = ScriptedServer::start();
-    let project = lab(&server, API, "");
+/// A project with an agent for everything about postgres.
+fn with_a_database_agent(server: &ScriptedServer) -> TestProject {
+    let project = lab(server, API, "");
     project.file(
         "~/.attache/agents/dba.md",
         "---\nname: dba\ndescription: Knows databases.\nkeywords: [postgres]\ntools: [Read]\n---\nYou know.",
     );
+    project
+}
+
+fn routing(ran: &Ran) -> Value {
+    events(ran)[0]["data"]["routing"].clone()
+}
+
+#[test]
+fn an_agent_that_fits_is_noted_in_the_events() {
+    let server = ScriptedServer::start();
+    let project = with_a_database_agent(&server);
+    server.answer(API.answer(&text(["I can do that."])));
+    let stream = ["exec", "tune postgres", "--output-format", "stream-json"];
+    let noted = routing(&project.run(&stream));
+    assert_eq!(noted, json!({"agent": "dba", "keyword": "postgres", "decision": "noted"}));
+    server.answer(API.answer(&completes("tuned")));
+    let routed = [&["-c", "subagents.auto_route=true"], &stream[..]].concat();
+    assert_eq!(routing(&project.run(&routed))["decision"], "routed");
+    server.answer(API.answer(&text(["Hello."])));
+    let other = project.run(&["exec", "say hello", "--output-format", "stream-json"]);
+    assert_eq!(routing(&other), Value::Null);
+}
+
+#[test]
+fn at_a_terminal_an_agent_that_fits_is_offered() {
+    for (typed, answer, told, decision) in [
+        ("y\n", completes("tuned"), "tuned", "accepted"),
+        ("\n", text(["I did it."]), "I did it.", "declined"),
+    ] {
+        let server = ScriptedServer::start();
+        let project = with_a_database_agent(&server);
+        server.answer(API.answer(&answer));
+        let mut terminal = Terminal::with(&project, &["exec", "tune postgres"]);
+        terminal.types(typed.as_bytes());
+        let (code, screen, _) = terminal.end();
+        assert_eq!(code, Some(0), "{screen}");
+        assert!(
+            screen.contains("`dba` is for this (keyword `postgres`). Let it do this?"),
+            "{screen}"
+        );
+        assert!(screen.contains(told), "{screen}");
+        let shown = project.run(&["transcript", "last", "--json"]);
+        assert!(shown.stdout.contains(&format!("\"decision\":\"{decision}\"")), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_prompt_with_a_keyword_is_routed_where_the_settings_say_so() {
+    let server = ScriptedServer::start();
+    let project = with_a_database_agent(&server);
     server.answer(API.answer(&text(["I can do that."])));
     let ran = project.run(&["exec", "tune postgres"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "I can do that.\n"), "{ran:?}");

@@ -64,6 +64,9 @@ pub struct Assignment {
     /// The task in a few words, where the caller gave them.
     #[serde(default)]
     pub description: Option<String>,
+    /// The agent that the prompt's words named, and what was done about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routing: Option<Routing>,
     /// The values of the typed inputs.
     #[serde(default)]
     pub inputs: Map<String, Value>,
@@ -87,6 +90,31 @@ pub struct Assignment {
     /// The tools the model is shown, where these are not the agent's own: a fork shows its parent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_tools: Option<Vec<ToolSpec>>,
+}
+
+/// An agent for a prompt, found by a keyword of its.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Routing {
+    /// The agent.
+    pub agent: String,
+    /// Its keyword in the prompt.
+    pub keyword: String,
+    /// What was done about it.
+    pub decision: RoutingDecision,
+}
+
+/// What was done about an agent that fits a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoutingDecision {
+    /// It got the prompt without a question, by the settings.
+    Routed,
+    /// It got the prompt after a yes.
+    Accepted,
+    /// It was offered, and somebody said no.
+    Declined,
+    /// It was named; nobody could be asked.
+    Noted,
 }
 
 /// A git worktree that a run works in.
@@ -262,6 +290,7 @@ impl Assignment {
             briefing: None,
             task: task.into(),
             description: None,
+            routing: None,
             inputs: Map::new(),
             environment: TemplateFacts::default(),
             model,
@@ -292,6 +321,7 @@ impl Assignment {
             agent_id,
             task: task.into(),
             description: None,
+            routing: None,
             ..self.clone()
         }
     }

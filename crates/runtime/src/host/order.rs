@@ -13,7 +13,7 @@ use attache_kernel::{
     rights::{filter::Schedule, permission::AutoApproval},
     run::{
         Run,
-        assignment::{BackgroundWork, SessionSource},
+        assignment::{BackgroundWork, Routing, SessionSource},
         fork::Fork,
         limits::ExplicitLimits,
     },
@@ -38,6 +38,8 @@ pub struct Order {
     pub task: String,
     /// The task in a few words.
     pub description: Option<String>,
+    /// The agent that the prompt's words named, and what was done about it.
+    pub routing: Option<Routing>,
     /// The values of the agent's typed inputs.
     pub inputs: Inputs,
     /// The model to run on; none leaves it to the agent and the settings.
@@ -124,6 +126,7 @@ impl Order {
             subject: agent.into(),
             task: task.into(),
             description: None,
+            routing: None,
             inputs: Inputs::Typed(Map::new()),
             model: None,
             provider: None,

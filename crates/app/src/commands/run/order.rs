@@ -33,6 +33,7 @@ pub(super) async fn order(
     runtime: &Runtime,
     store: &FileStore,
 ) -> Result<Order, Failure> {
+    let mut routing = None;
     let (subject, task) = match &args.options.resume {
         Some(id) => {
             let id = match args.who {
@@ -45,7 +46,9 @@ pub(super) async fn order(
             Who::Named => fresh(args, setup, runtime)?,
             Who::Main(_) => {
                 let task = read_task(&args.task, args, false, setup)?;
-                (routing::routed(&task, setup, runtime)?, task)
+                let (subject, found) = routing::routed(&task, args, setup, runtime)?;
+                routing = found;
+                (subject, task)
             }
         },
     };
@@ -55,6 +58,7 @@ pub(super) async fn order(
     };
     Ok(Order {
         inputs: inputs(&args.inputs)?,
+        routing,
         model: args.options.model.clone(),
         provider: args.options.provider.clone(),
         limits: ExplicitLimits {

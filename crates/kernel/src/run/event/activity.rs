@@ -188,7 +188,8 @@ fn introduction(run: &Assignment) -> Map<String, Value> {
     ];
     // An agent without commands needs no sandbox.
     let sandbox = run.sandbox.as_ref().map(|sandbox| ("sandbox", json!(sandbox)));
-    let told = introduction.into_iter().chain(sandbox);
+    let routing = run.routing.as_ref().map(|routing| ("routing", json!(routing)));
+    let told = introduction.into_iter().chain(sandbox).chain(routing);
     told.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
