@@ -13,7 +13,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use attache_kernel::run::outcome::Status;
+use attache_kernel::run::{assignment::BackgroundWork, outcome::Status};
 use attache_runtime::{host::Prepared, runtime::Runtime, store::FileStore, tasks::RunHandle};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -157,7 +157,9 @@ fn tell(handle: &RunHandle, log: &Path, setup: &Setup) -> Result<(), Failure> {
         }))?,
         OutputFormat::Text => print::out(&format!("{id}\n"))?,
     }
-    if !setup.quiet && setup.format == OutputFormat::Text {
+    // With `--detach` somebody waits for its answer.
+    let is_awaited = run.background_work == BackgroundWork::LeftRunning;
+    if !setup.quiet && setup.format == OutputFormat::Text && !is_awaited {
         print::aside(&format!(
             "it runs in the background; result: attache output {id} --wait, progress: attache transcript {id} --follow, end it: attache stop {id}"
         ));

@@ -130,7 +130,18 @@ fn run_on_screen(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
     exit
 }
 
+/// The commands of the conversation without a screen.
+const PLAIN_HELP: &str =
+    "one line is one message to the main agent; its answer goes to standard output
+  /help          this
+  /quit, /exit   end, as the end of input does";
+
 async fn talk(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
+    if let Some(id) = &args.resume {
+        let store = transcripts::store(setup);
+        let id = transcripts::resolve_main(id, &store)?;
+        store.read(&id).map(drop).map_err(|error| transcripts::failure(&error))?;
+    }
     let mut after = args.resume.clone();
     let mut lines = lines();
     let is_terminal = io::stdin().is_terminal();
@@ -148,6 +159,11 @@ async fn talk(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
         match line.trim() {
             "" => {}
             "/quit" | "/exit" => return Ok(Exit::Success),
+            "/help" => print::aside(PLAIN_HELP),
+            // A path has a second slash, and a message more than one word.
+            word if is_command(word) => {
+                print::aside(&format!("there is no command {word}; /help lists them"));
+            }
             message => {
                 let message = args.message(message, after.as_deref());
                 match run::carry_out(&message, setup).await {
@@ -159,6 +175,12 @@ async fn talk(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
             }
         }
     }
+}
+
+fn is_command(line: &str) -> bool {
+    line.strip_prefix('/').is_some_and(|name| {
+        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphabetic())
+    })
 }
 
 /// The lines of standard input, read beside what goes on.

@@ -1,6 +1,7 @@
 //! `attache exec PROMPT`: the main agent, which works by itself and through subagents, without a terminal.
 
 use attache_kernel::run::assignment::BackgroundWork;
+use attache_runtime::store::{RunState, Summary};
 use clap::Args;
 
 use super::{
@@ -11,7 +12,9 @@ use crate::{
     background::{self, Launched},
     environment,
     failure::{Exit, Failure},
-    setup::Setup,
+    print,
+    setup::{OutputFormat, Setup},
+    transcripts,
 };
 
 /// Let the main agent do what you ask, by itself and through subagents, and print its answer.
@@ -81,7 +84,30 @@ pub(crate) fn run(args: &ExecArgs, setup: &Setup) -> Result<Exit, Failure> {
 /// Lets another process do it, and ends with the answer.
 pub(crate) fn run_detached(setup: &Setup) -> Result<Exit, Failure> {
     match background::launched(environment::arguments().into_iter().skip(1), None)? {
-        Launched::Begun { id, .. } => output::wait_and_show(&id, setup),
+        Launched::Begun { id, .. } => {
+            let exit = output::wait_and_show(&id, setup)?;
+            tell_what_goes_on(&id, setup)?;
+            Ok(exit)
+        }
         Launched::Ended(exit) => Ok(exit),
     }
+}
+
+/// Names the agents that go on without the one that answered.
+fn tell_what_goes_on(id: &str, setup: &Setup) -> Result<(), Failure> {
+    if setup.quiet || setup.format == OutputFormat::Json {
+        return Ok(());
+    }
+    let runs = transcripts::store(setup).list().map_err(|error| transcripts::failure(&error))?;
+    let goes_on = |run: &&Summary| {
+        let is_child = run.parent_id.as_ref().is_some_and(|parent| parent.as_str() == id);
+        is_child && matches!(run.state, RunState::Queued | RunState::Running)
+    };
+    for run in runs.iter().filter(goes_on) {
+        let (name, id) = (&run.agent_type, &run.agent_id);
+        print::aside(&format!(
+            "`{name}` goes on in the background; result: attache output {id} --wait, end it: attache stop {id}"
+        ));
+    }
+    Ok(())
 }

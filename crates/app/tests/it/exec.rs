@@ -133,9 +133,29 @@ fn with_detach_the_answer_comes_at_once_and_the_agents_go_on() {
     let worker =
         tasks.as_array().unwrap().iter().find(|run| run["agent_type"] == "worker").unwrap();
     assert_eq!(worker["status"], "running", "{tasks}");
+    let told = format!(
+        "`worker` goes on in the background; result: attache output {}",
+        worker["agent_id"].as_str().unwrap()
+    );
+    assert!(ran.stderr.contains(&told), "{ran:?}");
     gate.open();
     let ran = project.run(&["output", worker["agent_id"].as_str().unwrap(), "--wait"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "here it is\n"), "{ran:?}");
+    server.assert_done();
+}
+
+#[test]
+fn chat_tells_a_slip_from_a_message() {
+    let server = ScriptedServer::start();
+    let project = lab(&server, API, "");
+    server.answer(API.answer(&text(["It is a folder."])));
+    let ran = project.run_with_input(&["chat", "--plain"], "/help\n/hlep\n/usr/bin is what?\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "It is a folder.\n"), "{ran:?}");
+    assert!(ran.stderr.contains("/quit, /exit"), "{ran:?}");
+    assert!(ran.stderr.contains("there is no command /hlep"), "{ran:?}");
+    let ran = project.run_with_input(&["chat", "--plain", "--resume", "agent-none"], "hello\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    assert!(ran.stderr.contains("agent-none"), "{ran:?}");
     server.assert_done();
 }
 

@@ -77,7 +77,8 @@ async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, Too
     let agent = delegate.agent(&request.name);
     let agent = agent.map_err(|error| failed(lookup_reason(&error, delegate)))?;
     let order = Order { model: request.model, ..Order::new(agent, request.task.clone()) };
-    let started = delegate.start(order).await.map_err(|error| failed(reason(&error)))?;
+    let started = Box::pin(delegate.start(order)).await;
+    let started = started.map_err(|error| failed(reason(&error)))?;
     let waited = Attended::new(started.0).wait().await;
     match waited.map_err(|error| failed(error.to_string()))? {
         Waited::Ended(result) => {

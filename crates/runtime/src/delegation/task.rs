@@ -110,11 +110,13 @@ async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, Too
     };
     match schedule {
         Schedule::Background => {
-            let id = delegate.start_background(order).await.map_err(|error| refused(&error))?;
+            let started = Box::pin(delegate.start_background(order)).await;
+            let id = started.map_err(|error| refused(&error))?;
             Ok(report::launched(&id, &description))
         }
         Schedule::Foreground => {
-            let (handle, _) = delegate.start(order).await.map_err(|error| refused(&error))?;
+            let started = Box::pin(delegate.start(order)).await;
+            let (handle, _) = started.map_err(|error| refused(&error))?;
             attend(delegate, Attended::new(handle), &description).await
         }
     }

@@ -202,7 +202,7 @@ impl Delegate {
             Principal::Client(client) => client.launcher.as_ref().zip(Some(client)),
         };
         match launcher {
-            None => Ok(self.start(order).await?.0.id().clone()),
+            None => Ok(Box::pin(self.start(order)).await?.0.id().clone()),
             Some((launcher, client)) => {
                 let order = DetachedOrder::new(client.order(order), client.session.clone());
                 launcher.launch(order).await.map_err(DelegateError::Launch)
