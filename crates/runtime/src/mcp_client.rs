@@ -11,6 +11,7 @@ mod entry;
 mod error_output;
 mod handler;
 mod result;
+mod search;
 mod server;
 mod server_tool;
 mod start_error;
@@ -27,6 +28,7 @@ use std::{
 use futures_util::future::join_all;
 use serde_json::Value;
 
+pub(crate) use self::search::put_aside;
 use self::server::Server;
 pub use self::{
     entry::{EntryError, EntryOrigin, ServerEntry, Transport, Variables, check_type},

@@ -10,7 +10,7 @@ mod written;
 
 use self::tool_set::Constraint;
 pub use self::{
-    tool_set::{COMPLETE_TASK, Refusal, ToolSet},
+    tool_set::{COMPLETE_TASK, MCP_CALL, MCP_SEARCH, Refusal, ToolSet},
     withheld::{Withheld, WithheldReason, WithheldTool},
 };
 use crate::{

@@ -78,6 +78,9 @@ pub struct Assignment {
     pub model_limits: ModelLimits,
     /// The tools the agent may call, `complete_task` not among them.
     pub tools: Vec<ToolSpec>,
+    /// Tools it may call and whose schemas the model finds with `mcp_search`; they are empty here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub searchable_tools: Vec<ToolSpec>,
     /// The tools it asked for and did not get.
     #[serde(default)]
     pub withheld_tools: Vec<WithheldTool>,
@@ -296,6 +299,7 @@ impl Assignment {
             model,
             model_limits: ModelLimits::default(),
             tools: Vec::new(),
+            searchable_tools: Vec::new(),
             withheld_tools: Vec::new(),
             sandbox: None,
             worktree: None,
@@ -353,8 +357,9 @@ impl Assignment {
         }
     }
 
-    fn spec(&self, tool: &ToolName) -> Option<&ToolSpec> {
-        self.tools.iter().find(|spec| spec.name == *tool)
+    /// What an executor must know of a tool that the agent may call.
+    pub(crate) fn spec(&self, tool: &ToolName) -> Option<&ToolSpec> {
+        self.tools.iter().chain(&self.searchable_tools).find(|spec| spec.name == *tool)
     }
 
     pub(crate) fn concurrency(&self, tool: &ToolName) -> Concurrency {

@@ -13,6 +13,7 @@ mod clock;
 mod compaction;
 mod complete_task;
 mod decide;
+mod envelope;
 mod feed;
 pub mod fork;
 pub mod inputs;

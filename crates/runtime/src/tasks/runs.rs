@@ -45,7 +45,7 @@ use crate::{
     events::{EventLog, TreeEvents, TreeLog},
     executor::{Broken, Execution, Patience, drive},
     host::Host,
-    mcp_client::Toolbox,
+    mcp_client::{Toolbox, put_aside},
     model::Model,
     process::{CommandSetup, Processes},
     store::{Mail, MailKind, Mailbox, ResumeClaim, Secrets, Store, StoreError},
@@ -342,12 +342,12 @@ impl Runs {
         host: Option<Arc<Host>>,
     ) -> Result<RunHandle, StartError> {
         let Some(plan) = start.worktree.take() else {
-            return self.start_here(tree, start, host, &mut None).await;
+            return Box::pin(self.start_here(tree, start, host, &mut None)).await;
         };
         let made = plan.make().await?;
         start.assignment.worktree = Some(made.facts().clone());
         let mut worktree = Some(made);
-        let started = self.start_here(tree, start, host, &mut worktree).await;
+        let started = Box::pin(self.start_here(tree, start, host, &mut worktree)).await;
         if let Some(unused) = worktree {
             unused.discard().await;
         }
@@ -375,8 +375,13 @@ impl Runs {
         if let Past::Branch(earlier) = &start.past {
             reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
         }
-        let tools = shared.tools_with(&start.toolbox);
+        let mut tools = shared.tools_with(&start.toolbox);
         shared.equip(&mut start.assignment, &start.rights, &tools, reach.host.as_deref());
+        let finders = put_aside(&mut start.assignment);
+        if !finders.is_empty() {
+            let named = finders.into_iter().map(|tool| (tool.spec().name.clone(), tool));
+            Arc::make_mut(&mut tools).extend(named);
+        }
         start.assignment.sandbox = shared.sandbox_of(&start.assignment).await;
         start.permissions.confine(&shared.commands).await;
         let guard: SharedGuard = Arc::new(CallRules {

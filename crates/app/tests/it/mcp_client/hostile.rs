@@ -110,3 +110,50 @@ fn tools_that_come_later_are_not_for_the_run_that_goes_on() {
     let last = String::from_utf8(requests[2].body.clone()).unwrap();
     assert!(last.contains("mcp__lab__added"), "{last}");
 }
+
+#[test]
+fn two_hundred_tools_are_searched_and_called_and_do_not_fill_the_prompt() {
+    use attache_testkit::scripted_server::{ScriptedServer, WireApi};
+    let inner = |tool: &str| json!({"tool": tool, "arguments": {"text": "mars"}});
+    let model = ScriptedServer::start();
+    for (tool, arguments) in [
+        ("mcp_search", json!({"query": "find a planet"})),
+        ("mcp_call", inner("mcp__lab__find_planet")),
+        ("mcp_call", inner("mcp__lab__note")),
+        ("mcp_call", inner("mcp__lab__none")),
+    ] {
+        model.answer(WireApi::Chat.answer(&calls(tool, &arguments)));
+    }
+    model.answer(WireApi::Chat.answer(&completes("done")));
+    let project = lab(&model, WireApi::Chat, "");
+    let path = project.home().join(".attache/config.toml");
+    let written = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{written}\n{}", server(&["many"], ""))).unwrap();
+    project.agent("helper", "description: d");
+    let ran = project.run(&["run", "helper", "x"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let requests: Vec<serde_json::Value> = model
+        .requests()
+        .iter()
+        .map(|request| serde_json::from_slice(&request.body).unwrap())
+        .collect();
+    let tools = offered(&requests[0]);
+    assert!(!tools.iter().any(|name| name.starts_with("mcp__")), "{tools:?}");
+    assert!(requests[0].to_string().len() < 20_000, "{}", requests[0].to_string().len());
+    assert!(requests.iter().all(|request| request["tools"] == requests[0]["tools"]));
+    let answers: Vec<&str> = requests[4]["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .filter_map(|message| message["content"].as_str())
+        .collect();
+    assert!(
+        answers[0].contains("mcp__lab__find_planet") && answers[0].contains("\"text\""),
+        "{answers:?}"
+    );
+    assert_eq!(answers[1], "it says: mars");
+    assert!(answers[2].contains("not approved"), "{answers:?}");
+    assert!(answers[3].contains("mcp_search"), "{answers:?}");
+    assert!(!project.root().join("notes.txt").exists());
+}

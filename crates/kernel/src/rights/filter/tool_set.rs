@@ -14,6 +14,10 @@ use crate::rights::{
 
 /// The tool by which an agent hands back its result. It is in no list and is never filtered.
 pub const COMPLETE_TASK: &str = "complete_task";
+/// Finds tools of MCP servers among those that an agent may call. It grants nothing, and is never filtered.
+pub const MCP_SEARCH: &str = "mcp_search";
+/// Calls a tool that was found; a run opens it and judges the call that is inside.
+pub const MCP_CALL: &str = "mcp_call";
 
 /// The tools an agent may use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -61,7 +65,7 @@ impl ToolSet {
     pub fn of_host(tools: impl IntoIterator<Item = ToolName>) -> Self {
         let grants = tools
             .into_iter()
-            .filter(|tool| !is_complete_task(tool))
+            .filter(|tool| !is_never_filtered(tool))
             .map(|tool| (tool, Vec::new()))
             .collect();
         Self { grants }
@@ -100,7 +104,7 @@ impl ToolSet {
 
     /// Whether a call with these arguments is within the rights. To be asked before every call.
     pub fn check(&self, tool: &ToolName, arguments: &Value) -> Result<(), Box<Refusal>> {
-        if is_complete_task(tool) {
+        if is_never_filtered(tool) {
             return Ok(());
         }
         let Some(constraints) = self.grants.get(tool) else {
@@ -250,6 +254,6 @@ impl fmt::Display for Refusal {
     }
 }
 
-pub(super) fn is_complete_task(tool: &ToolName) -> bool {
-    matches!(tool, ToolName::Host(name) if name == COMPLETE_TASK)
+pub(super) fn is_never_filtered(tool: &ToolName) -> bool {
+    matches!(tool, ToolName::Host(name) if [COMPLETE_TASK, MCP_SEARCH, MCP_CALL].contains(&name.as_str()))
 }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
 
-use super::tool_set::{Constraint, ToolSet, is_complete_task};
+use super::tool_set::{Constraint, ToolSet, is_never_filtered};
 use crate::rights::{rule::ToolRule, tool_name::ToolName};
 
 const ONLY: &str = "only";
@@ -34,7 +34,7 @@ impl<'de> Deserialize<'de> for ToolSet {
             let read = constraints.iter().map(|constraint| read(constraint, &tool));
             let constraints = read.collect::<Option<Vec<_>>>()?;
             // A name that means another tool now grants neither.
-            let is_same = tool.to_string() == *name && !is_complete_task(&tool);
+            let is_same = tool.to_string() == *name && !is_never_filtered(&tool);
             is_same.then_some((tool, constraints))
         });
         Ok(Self { grants: grants.collect() })

@@ -11,6 +11,7 @@ use super::{
     ModelFailure, Run,
     complete_task::COMPLETE_TASK,
     decide::returned,
+    envelope::opened,
     judge::{Circumstances, ignored, tidied},
     milliseconds, prose,
     retry::{self, Stage},
@@ -89,7 +90,8 @@ impl Run {
         if !self.is_calling_model() {
             return Vec::new();
         }
-        let content = tidied(reply.content, &self.state.call_ids);
+        let content = opened(reply.content, &self.assignment);
+        let content = tidied(content, &self.state.call_ids);
         let mut dispositions = self.dispositions(&content, reply.stop);
         if !letters.is_empty() {
             for disposition in &mut dispositions {

@@ -66,7 +66,7 @@ impl Judge {
             let Ok(tool) = withheld.tool.parse::<ToolName>();
             known.insert(tool, Some(withheld.reason.clone()));
         }
-        for spec in &assignment.tools {
+        for spec in assignment.tools.iter().chain(&assignment.searchable_tools) {
             known.insert(spec.name.clone(), None);
         }
         let mut offered: Vec<_> =

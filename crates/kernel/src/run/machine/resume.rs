@@ -122,5 +122,5 @@ impl Run {
 
 /// Whether a run can make a call.
 fn has_tool(assignment: &Assignment, call: &OpenCall) -> bool {
-    call.tool().is_some_and(|tool| assignment.tools.iter().any(|spec| spec.name == *tool))
+    call.tool().is_some_and(|tool| assignment.spec(tool).is_some())
 }
