@@ -152,7 +152,7 @@ async fn talk(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
             stderr.flush().unwrap_or_default();
         }
         let line = tokio::select! {
-            line = lines.recv() => line,
+            line = lines.next() => line,
             _ = tokio::signal::ctrl_c() => return Ok(Exit::Interrupted),
         };
         let Some(line) = line else { return Ok(Exit::Success) };
@@ -183,16 +183,31 @@ fn is_command(line: &str) -> bool {
     })
 }
 
-/// The lines of standard input, read beside what goes on.
-fn lines() -> mpsc::Receiver<String> {
-    let (sender, lines) = mpsc::channel(1);
+/// The lines of standard input. One is read only when it is asked for: between two of them the terminal
+/// belongs to questions about calls.
+struct Lines {
+    wanted: std::sync::mpsc::Sender<()>,
+    read: mpsc::Receiver<String>,
+}
+
+impl Lines {
+    /// The next line; none at the end of input.
+    async fn next(&mut self) -> Option<String> {
+        self.wanted.send(()).ok()?;
+        self.read.recv().await
+    }
+}
+
+fn lines() -> Lines {
+    let (wanted, wishes) = std::sync::mpsc::channel();
+    let (sender, read) = mpsc::channel(1);
     std::thread::spawn(move || {
-        for line in io::stdin().lock().lines() {
-            let Ok(line) = line else { return };
+        let mut lines = io::stdin().lock().lines();
+        while let (Ok(()), Some(Ok(line))) = (wishes.recv(), lines.next()) {
             if sender.blocking_send(line).is_err() {
                 return;
             }
         }
     });
-    lines
+    Lines { wanted, read }
 }

@@ -78,6 +78,7 @@ fn is_open(run: &RecordedRun) -> bool {
 /// A run as its journal tells of it.
 pub(super) fn read(id: &str, store: &FileStore) -> Result<RecordedRun, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
         .build()
         .map_err(|error| Failure::unsuccessful("cannot start").because(&error))?;
     runtime.block_on(RecordedRun::read(id, store)).map_err(|error| match error {

@@ -2,7 +2,7 @@
 
 use attache_testkit::{
     project::TestProject,
-    scripted_server::{ScriptedServer, Turn, WireApi, tool_call},
+    scripted_server::{ScriptedServer, Turn, WireApi, text, tool_call},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -52,6 +52,27 @@ fn a_yes_lets_one_call_begin_and_shows_what_it_will_do() {
     {
         assert!(shown.contains(part), "{part:?} is not in {shown}");
     }
+    assert_eq!(std::fs::read_to_string(project.root().join("new.txt")).unwrap(), "version 0\n");
+    server.assert_done();
+}
+
+#[test]
+fn in_a_plain_chat_the_terminal_belongs_to_the_question() {
+    let server = ScriptedServer::start();
+    let api = WireApi::Chat;
+    server.answer(api.answer(&write(0, "new.txt")));
+    server.answer(api.answer(&text(["Written."])));
+    let project = lab(&server, api, "").with_env("TERM", "xterm").with_env("NO_COLOR", "1");
+    let mut terminal = Terminal::controlling(&project, &["chat", "--plain"], Streams::Terminal);
+    terminal.types(b"write it\n");
+    terminal.wait_for_silence();
+    terminal.types(b"y");
+    server.wait_for_request(2);
+    terminal.wait_for_echo(true);
+    terminal.types(b"/quit\n");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("Written."), "{shown}");
     assert_eq!(std::fs::read_to_string(project.root().join("new.txt")).unwrap(), "version 0\n");
     server.assert_done();
 }

@@ -7,7 +7,10 @@ mod http;
 mod install;
 mod resources;
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use attache_testkit::{
     project::TestProject,
@@ -318,7 +321,7 @@ fn many_runs_at_once_over_one_connection() {
     run_at_once(&mut client, RUNS);
     run_at_once(&mut client, RUNS);
     let grown = memory(&client).saturating_sub(used);
-    assert!(grown < 16 << 10, "{grown} KB of memory stay in use");
+    assert!(grown < 32 << 10, "{grown} KB of memory stay in use");
     // Connections to the model are kept for a while; files are not.
     let after = settled_descriptors(&mut client, before);
     assert!(after <= before, "{after} files stay open, {before} were");
@@ -344,10 +347,8 @@ fn memory(client: &Client) -> usize {
 
 /// The files that a server has open once they are at most so many, or do not become fewer.
 fn settled_descriptors(client: &mut Client, wanted: usize) -> usize {
-    for _ in 0..1000 {
-        if descriptors(client) <= wanted {
-            break;
-        }
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while descriptors(client) > wanted && Instant::now() < deadline {
         client.ask("ping", json!({}));
     }
     descriptors(client)

@@ -241,6 +241,7 @@ fn an_unchanged_worktree_leaves_nothing() {
     let ran = project.run(&RUN);
     let result = result(&ran);
     assert_eq!((ran.code, &result["changes"]), (Some(0), &Value::Null), "{ran:?}");
+    assert_eq!(project.json(&["output", "last", "--json"])["changes"], Value::Null);
     let told = String::from_utf8_lossy(&server.requests()[1].body).into_owned();
     assert!(told.contains(r"both unstaged\nnew\n"), "{told}");
     assert_eq!(books(&project), before);
@@ -263,6 +264,7 @@ fn a_dirty_parent_is_carried_over_and_the_changes_come_back_as_branch_and_patch(
     let id = result["agent_id"].as_str().unwrap();
     let branch = changes["branch"].as_str().unwrap_or_else(|| panic!("{ran:?}"));
     assert_eq!(branch, format!("attache/{id}"));
+    assert_eq!(&project.json(&["output", id, "--json"])["changes"], changes);
     let files: Vec<_> =
         changes["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
     for file in

@@ -3,15 +3,23 @@
 //! Invariant: the result of a run that has ended is the one its caller got, field by field, whoever asks and
 //! whenever.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use attache_kernel::run::{
+    assignment::WorktreeFacts,
     event::Event,
     outcome::{Changes, Descendants, Outcome, RunResult, Status, Surroundings},
     transcript::{FoldError, fold},
 };
 
-use crate::store::{RunState, Store, StoreError, Transcript};
+use crate::{
+    store::{RunState, Store, StoreError, Transcript},
+    tool::artifacts::CHANGES,
+};
+
+/// How long the changes of a run that has just ended are waited for, and how often it is looked.
+const PATIENCE: Duration = Duration::from_secs(5);
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// A run as its journal tells of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +60,13 @@ impl RecordedRun {
             outcome.ending.partial = true;
             outcome
         });
-        let changes = changes(&outcome, &artifacts.join("changes.patch"));
+        let worktree = run.assignment().worktree.as_ref();
+        // The changes in a worktree are worked out when the run has ended.
+        let patience = if has_ended && worktree.is_some() { PATIENCE } else { Duration::ZERO };
+        let changes = match kept_changes(&artifacts.join(CHANGES), patience).await {
+            Some(changes) => changes,
+            None => changes(&outcome, &artifacts.join("changes.patch"), worktree),
+        };
         let surroundings = Surroundings { transcript: Some(location), descendants, changes };
         let result = outcome.into_result(&run.assignment().result_of(), surroundings);
         Ok(Self { state, result, has_ended })
@@ -68,13 +82,30 @@ fn unfinished(state: RunState) -> &'static str {
     }
 }
 
-fn changes(outcome: &Outcome, patch: &std::path::Path) -> Option<Changes> {
-    if outcome.changes.is_empty() {
+/// What a run changed, as it was worked out at its end; none if it was not.
+async fn kept_changes(file: &Path, patience: Duration) -> Option<Option<Changes>> {
+    let waited_long_enough = tokio::time::Instant::now() + patience;
+    loop {
+        if let Ok(text) = std::fs::read_to_string(file) {
+            return serde_json::from_str(&text).ok();
+        }
+        if tokio::time::Instant::now() >= waited_long_enough {
+            return None;
+        }
+        tokio::time::sleep(GLANCE).await;
+    }
+}
+
+/// What the file tools of a run changed, and the branch of a worktree that was left behind.
+fn changes(outcome: &Outcome, patch: &Path, worktree: Option<&WorktreeFacts>) -> Option<Changes> {
+    let left = worktree.filter(|worktree| Path::new(&worktree.directory).is_dir());
+    let branch = left.map(|worktree| worktree.branch.clone());
+    if outcome.changes.is_empty() && branch.is_none() {
         return None;
     }
     let files = outcome.changes.iter().map(|change| change.path.clone()).collect();
     let patch = if patch.exists() { patch.display().to_string() } else { String::new() };
-    Some(Changes { files, patch, branch: None })
+    Some(Changes { files, patch, branch })
 }
 
 /// What the runs below a run have used. Those that cannot be read are left out.

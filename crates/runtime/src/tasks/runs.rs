@@ -748,6 +748,8 @@ async fn carry_out(
     }
     live.events.close();
     let mut left = None;
+    let is_kept = worktree.is_some();
+    let files = Arc::clone(&artifacts);
     let changes = match worktree {
         None => changes_of(outcome.changes.clone(), workspace, artifacts).await,
         Some(worktree) => {
@@ -762,6 +764,13 @@ async fn carry_out(
             }
         }
     };
+    if is_kept || changes.is_some() {
+        let changes = changes.clone();
+        let kept = tokio::task::spawn_blocking(move || files.keep_changes(changes.as_ref())).await;
+        if !matches!(kept, Ok(Ok(()))) {
+            tracing::warn!("what the run changed could not be kept beside its transcript");
+        }
+    }
     let surroundings = Surroundings { transcript, descendants: live.descendants(), changes };
     let mut result = outcome.into_result(&run.assignment().result_of(), surroundings);
     result.error = match (result.error.take(), left) {

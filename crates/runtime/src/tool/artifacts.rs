@@ -13,8 +13,9 @@ use std::{
     sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
-pub(crate) use self::stream::ArtifactFile;
+use attache_kernel::run::outcome::Changes;
 
+pub(crate) use self::stream::ArtifactFile;
 use crate::{
     changes::versions,
     store::Secrets,
@@ -34,6 +35,9 @@ pub struct Artifacts {
     /// How many bytes were kept.
     kept: AtomicU64,
 }
+
+/// The file that says what a run changed.
+pub(crate) const CHANGES: &str = "changes.json";
 
 /// How many bytes of one text are kept at most, and of all texts of a run.
 const MAX_TEXT: usize = 8 << 20;
@@ -148,6 +152,16 @@ impl Artifacts {
             file.write_all(piece.invalid())?;
         }
         Ok(path)
+    }
+
+    /// Keeps what the whole run changed, so that its result can be told again. This writes to disk.
+    pub(crate) fn keep_changes(&self, changes: Option<&Changes>) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        let (path, half) = (self.directory.join(CHANGES), self.directory.join("changes.part"));
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&half)?;
+        file.write_all(serde_json::to_string(&changes)?.as_bytes())?;
+        fs::rename(&half, &path)
     }
 
     /// Keeps a text, and says it in the words that a cut ends with.

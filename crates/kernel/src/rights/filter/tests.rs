@@ -101,7 +101,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 
 const UNTRUSTED: &str = "untrusted agents may not use it; run `attache trust code-reviewer`";
 const NOT_OF_PARENT: &str = "the agent's parent does not have it";
-const TOO_DEEP: &str = "agents may not delegate at depth 1; `subagents.max_depth` is 1";
+const TOO_DEEP: &str = "Sub-agents are not enabled in this nested context: agents may not delegate at depth 1; `subagents.max_depth` is 1";
 
 #[test]
 fn access_matrix() {

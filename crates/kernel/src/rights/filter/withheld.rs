@@ -108,7 +108,7 @@ impl fmt::Display for WithheldReason {
                 .write_str("background runs may not use it; run the agent in the foreground"),
             Self::Depth { depth, max_depth } => write!(
                 formatter,
-                "agents may not delegate at depth {depth}; `subagents.max_depth` is {max_depth}"
+                "Sub-agents are not enabled in this nested context: agents may not delegate at depth {depth}; `subagents.max_depth` is {max_depth}"
             ),
             Self::MainAgentOnly => formatter.write_str("only the main agent has it"),
             Self::Disallowed { entry } => {
