@@ -1,7 +1,8 @@
 //! Messages as lines: one client over a pair of pipes.
 //!
-//! Invariants: a line never takes more memory than [`LONGEST`], a request that cannot be read is answered under
-//! its number, everything else that cannot be read is passed over, and the end of the input is told at once.
+//! Invariants: a line never takes more memory than [`LONGEST`]; what cannot be read is answered with what is
+//! wrong with it, under its number where it has one; an unreadable notification is passed over; the end of the
+//! input is told at once.
 
 use std::{io, sync::Arc};
 
@@ -17,8 +18,6 @@ use tokio::{
     sync::Mutex,
 };
 use tokio_util::sync::CancellationToken;
-
-use crate::print;
 
 /// The longest message that is read.
 const LONGEST: usize = 16 << 20;
@@ -43,7 +42,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 
     /// The next line without its end; none at the end of the input. A read that is dropped goes on later.
-    async fn next_line(&mut self) -> Option<Vec<u8>> {
+    async fn next_line(&mut self) -> Option<Line> {
         loop {
             let available = self.reader.fill_buf().await.unwrap_or_default();
             if available.is_empty() {
@@ -65,34 +64,56 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 continue;
             }
             let line = std::mem::take(&mut self.line);
-            if !std::mem::take(&mut self.is_giant) {
-                return Some(line);
-            }
-            print::aside(&format!("a message of more than {} MB is dropped", LONGEST >> 20));
+            let is_giant = std::mem::take(&mut self.is_giant);
+            return Some(if is_giant { Line::Giant } else { Line::Whole(line) });
         }
     }
+}
+
+/// A line of the input.
+enum Line {
+    Whole(Vec<u8>),
+    /// One that was too long to keep.
+    Giant,
 }
 
 /// What is answered to a request that cannot be read.
 type Refusal = Box<TxJsonRpcMessage<RoleServer>>;
 
+fn refusal(error: ErrorData, id: Option<RequestId>) -> Refusal {
+    Box::new(TxJsonRpcMessage::<RoleServer>::error(error, id))
+}
+
 /// A line as a message; else what is to be answered, if anything.
-fn read(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Refusal>> {
+fn read(line: &Line) -> Result<RxJsonRpcMessage<RoleServer>, Option<Refusal>> {
+    let invalid = |why: String| Some(refusal(ErrorData::invalid_request(why, None), None));
+    let Line::Whole(line) = line else {
+        let most = LONGEST >> 20;
+        return Err(invalid(format!("the message has more than {most} MB; send a shorter one")));
+    };
     let error = match serde_json::from_slice(line) {
         Ok(message) => return Ok(message),
         Err(error) => error,
     };
+    let request = match serde_json::from_slice::<Value>(line) {
+        Ok(Value::Object(request)) => request,
+        Ok(_) => return Err(invalid("a message is one JSON object on a line".to_owned())),
+        Err(_) if line.trim_ascii().is_empty() => return Err(None),
+        Err(error) => {
+            let why =
+                format!("the line is not JSON: {error}; a message is one JSON object on a line");
+            return Err(Some(refusal(ErrorData::parse_error(why, None), None)));
+        }
+    };
     // What is not a request has nobody who waits for an answer.
-    let Ok(Value::Object(request)) = serde_json::from_slice::<Value>(line) else {
+    let (Some(id), Some(Value::String(method))) = (request.get("id"), request.get("method")) else {
         return Err(None);
     };
-    let id = request.get("id").cloned();
-    let id = id.and_then(|id| serde_json::from_value::<RequestId>(id).ok());
-    let (Some(id), Some(Value::String(method))) = (id, request.get("method")) else {
-        return Err(None);
+    let Ok(id) = serde_json::from_value::<RequestId>(id.clone()) else {
+        return Err(invalid(format!("{method}: the id is neither a text nor a whole number")));
     };
     let error = ErrorData::invalid_params(format!("{method}: {error}"), None);
-    Err(Some(Box::new(TxJsonRpcMessage::<RoleServer>::error(error, Some(id)))))
+    Err(Some(refusal(error, Some(id))))
 }
 
 async fn write<W: AsyncWrite + Unpin>(
@@ -164,9 +185,26 @@ mod tests {
     #[test]
     fn a_request_of_the_wrong_shape_is_answered_under_its_number() {
         let wrong = br#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":[7]}"#;
-        let refusal = serde_json::to_value(read(wrong).unwrap_err().unwrap()).unwrap();
+        let whole = |line: &[u8]| read(&Line::Whole(line.to_vec()));
+        let refusal = serde_json::to_value(whole(wrong).unwrap_err().unwrap()).unwrap();
         assert_eq!((&refusal["id"], &refusal["error"]["code"]), (&"a".into(), &(-32602).into()));
         let notice = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":7}"#;
-        assert!(read(notice).is_err_and(|refusal| refusal.is_none()));
+        assert!(whole(notice).is_err_and(|refusal| refusal.is_none()));
+    }
+
+    #[test]
+    fn what_has_no_usable_number_is_answered_without_one() {
+        let wrong = |line: Line| serde_json::to_value(read(&line).unwrap_err().unwrap()).unwrap();
+        for (line, code) in [
+            (Line::Whole(br#"{"jsonrpc":"2.0","id":3,"method":"tools/list",}"#.to_vec()), -32700),
+            (Line::Whole(br#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#.to_vec()), -32600),
+            (Line::Whole(b"[]".to_vec()), -32600),
+            (Line::Giant, -32600),
+        ] {
+            let refusal = wrong(line);
+            assert_eq!(refusal["error"]["code"], code, "{refusal}");
+            assert!(refusal["id"].is_null(), "{refusal}");
+        }
+        assert!(read(&Line::Whole(b" ".to_vec())).is_err_and(|refusal| refusal.is_none()));
     }
 }

@@ -167,6 +167,8 @@ fn chat_goes_on_with_what_was_said() {
     let project = lab(&server, API, "");
     let ran = project.run_with_input(&["chat", "--plain"], "hi\n\nwhat did I say?\n");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Hello.\nYou said hi.\n"), "{ran:?}");
+    let shown = project.run(&["transcript", "last", "--json"]);
+    assert!(shown.stdout.contains(r#""source":"interactive""#), "{shown:?}");
     let second = server.requests()[1].json();
     let messages = second["messages"].as_array().unwrap();
     let roles: Vec<&str> = messages.iter().map(|it| it["role"].as_str().unwrap()).collect();

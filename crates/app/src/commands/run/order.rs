@@ -14,7 +14,7 @@ use attache_runtime::{
     store::FileStore,
 };
 
-use super::{RunArgs, Who, routing, task};
+use super::{Offer, RunArgs, Who, routing, task};
 use crate::{
     failure::Failure,
     no_effect,
@@ -70,7 +70,7 @@ pub(super) async fn order(
             Who::Named => BackgroundWork::Awaited,
             Who::Main(work) => work,
         },
-        source: args.client.mcp_session.as_ref().map(|_| SessionSource::Mcp),
+        source: source(args),
         session: args.client.mcp_session.as_ref().map(SessionId::new),
         description: args.client.description.clone(),
         trust: if args.trust { TrustFor::ThisRun } else { TrustFor::Recorded },
@@ -78,6 +78,13 @@ pub(super) async fn order(
         today: Some(clock::now().to_zoned(jiff::tz::TimeZone::system()).date().to_string()),
         ..Order::new(subject, task)
     })
+}
+
+/// Where a run is started from, where that is not the command line of a program or a script.
+fn source(args: &RunArgs) -> Option<SessionSource> {
+    let is_chat = matches!(args.who, Who::Main(_)) && args.offer == Offer::Noted;
+    let of_host = args.client.mcp_session.as_ref().map(|_| SessionSource::Mcp);
+    of_host.or_else(|| is_chat.then_some(SessionSource::Interactive))
 }
 
 fn fresh(args: &RunArgs, setup: &Setup, runtime: &Runtime) -> Result<(Subject, String), Failure> {
