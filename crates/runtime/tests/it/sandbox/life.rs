@@ -43,9 +43,12 @@ fn lives(marked: &str) -> bool {
 }
 
 /// Waits until it runs: for a moment of its `exec` it has no arguments.
-fn wait_for(marked: &str, what: &str) {
+fn wait_for(marked: &str, what: &str) -> Pid {
     let began = Instant::now();
-    while !lives(marked) {
+    loop {
+        if let Some(daemon) = find(marked) {
+            return daemon;
+        }
         assert!(began.elapsed() < Duration::from_secs(20), "{what}: the daemon does not run");
         std::thread::yield_now();
     }
@@ -141,7 +144,7 @@ fn daemons_do_not_outlive_the_command() {
     let mut outside = Command::new("sh");
     outside.args(["-c", DAEMON]).env("MARKED", &control).stdout(Stdio::null());
     assert!(outside.status().unwrap().success());
-    let daemon = find(&control).expect("without the sandbox it does outlive it");
+    let daemon = wait_for(&control, "without the sandbox it outlives the command");
     kill_process(daemon, Signal::KILL).unwrap();
 
     for mode in [SandboxMode::WorkspaceWrite, SandboxMode::DangerFullAccess] {
