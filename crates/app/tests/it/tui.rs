@@ -27,7 +27,7 @@ fn task(prompt: &str) -> Value {
 
 /// Leaves, and checks that the terminal is as it was.
 fn leave(mut pty: Pty) {
-    pty.types("\x04");
+    pty.types_until_the_end("\x04");
     let (code, is_restored) = pty.end();
     assert_eq!((code, is_restored), (Some(0), true), "{}", pty.screen());
 }
@@ -306,9 +306,8 @@ fn another_size_leaves_no_pieces() {
     pty.wait_for("is broken.");
     pty.wait_for(PROMPT);
     for (rows, columns) in [(24, 40), (10, 60), (30, 100), (24, 80)] {
-        pty.resize(rows, columns);
         let rule = "─".repeat(usize::from(columns));
-        pty.wait_until("two rules", |screen| {
+        pty.resize_until((rows, columns), |screen| {
             screen.lines().filter(|line| *line == rule).count() == 2
                 && screen.lines().filter(|line| line.starts_with('─')).count() == 2
                 && screen.matches("A sentence that").count() == 1

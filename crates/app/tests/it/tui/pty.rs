@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::OpenOptionsExt as _,
     process::{Child, Command},
     sync::{Arc, Condvar, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use attache_testkit::project::TestProject;
@@ -147,6 +147,24 @@ impl Pty {
         assert!(!waited.timed_out(), "{what:?} never came; the screen is\n{screen}");
     }
 
+    /// Gives it another size, until the screen is as wanted. A frame that is on its way while the size changes
+    /// was laid out for the old one: then the next change mends it.
+    pub(crate) fn resize_until(&self, (rows, columns): (u16, u16), wanted: impl Fn(&str) -> bool) {
+        for _ in 0..10 {
+            self.resize(rows, columns);
+            let state = self.seen.0.lock().unwrap();
+            let not_yet = |seen: &mut Seen| !wanted(&seen.parser.screen().contents());
+            let moment = Duration::from_secs(3);
+            let (state, waited) = self.seen.1.wait_timeout_while(state, moment, not_yet).unwrap();
+            drop(state);
+            if !waited.timed_out() {
+                return;
+            }
+            self.resize(rows, columns - 1);
+        }
+        panic!("the screen is\n{}", self.seen.0.lock().unwrap().parser.screen().contents());
+    }
+
     /// Types into it.
     pub(crate) fn types(&mut self, text: &str) {
         self.master.write_all(text.as_bytes()).unwrap();
@@ -163,6 +181,23 @@ impl Pty {
         // `setsid` makes no new process where it need not.
         let id = Pid::from_raw(i32::try_from(self.program.id()).unwrap()).unwrap();
         kill_process(id, signal).unwrap();
+    }
+
+    /// Types this until the program ends: it does not leave while something is under way.
+    pub(crate) fn types_until_the_end(&mut self, text: &str) {
+        let began = Instant::now();
+        while began.elapsed() < DEADLINE {
+            self.types(text);
+            let typed = Instant::now();
+            while typed.elapsed() < Duration::from_secs(1) {
+                if self.program.try_wait().unwrap().is_some() {
+                    return;
+                }
+                std::thread::yield_now();
+            }
+        }
+        self.program.kill().unwrap();
+        panic!("it does not end; the screen is\n{}", self.screen());
     }
 
     /// Waits for the end; the exit code, and whether the terminal is as it was.
