@@ -7,12 +7,15 @@ mod call_rules;
 mod children;
 mod client;
 mod delegate;
+mod going;
 mod handle;
 mod inbox;
 mod news;
 mod recorded;
+mod run_changes;
 mod runs;
 mod slots;
+mod start;
 mod tree;
 
 use std::sync::Arc;
@@ -25,7 +28,8 @@ pub use self::{
     handle::{RunHandle, RuntimeDropped},
     inbox::{Inbox, InboxError},
     recorded::{RecordedError, RecordedRun},
-    runs::{Past, Runs, Start, StartError, TreeBudgetStart, new_run_id, new_session_id},
+    runs::{Runs, new_run_id, new_session_id},
+    start::{Past, Start, StartError, TreeBudgetStart},
     tree::TreeLimits,
 };
 pub(crate) use self::{

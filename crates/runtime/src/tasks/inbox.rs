@@ -11,7 +11,7 @@ use std::{
 use attache_kernel::{id::LetterId, run::letter::Letter};
 use tokio::sync::Notify;
 
-use super::runs::into_letter;
+use super::going::into_letter;
 use crate::store::{Held, Mailbox};
 
 /// Messages that may wait for a run; more are refused.

@@ -1,0 +1,229 @@
+//! A run that goes on from an earlier one, or branches off it: never with more than both its header and
+//! its agent's file of today allow.
+
+use std::{path::PathBuf, sync::Arc};
+
+use attache_kernel::{
+    agent::{
+        definition::{Definition, Scope, Trust},
+        registry::{Appraisal, LookupError, Record},
+    },
+    id::{AgentName, RunId},
+    model::choice::ModelChoice,
+    rights::permission::Stance,
+    run::{
+        Run,
+        limits::RunLimits,
+        transcript::{fold, fold_through_turn},
+    },
+};
+
+use super::{
+    Asker, ConnectError, EarlierRun, Host, Inputs, MAIN_DEPTH, Notice, Order, OrderError, Prepared,
+    approvals, models::ModelCallWish,
+};
+use crate::{
+    store::{RunState, Store},
+    tasks::{Past, RunHandle, Start, new_run_id},
+    worktree::{WorktreeError, WorktreePlan},
+};
+
+impl Host {
+    /// An earlier run that can go on.
+    pub async fn earlier(&self, id: &str, store: &dyn Store) -> Result<EarlierRun, OrderError> {
+        let transcript = store.read(id).await?;
+        if matches!(transcript.state, RunState::Queued | RunState::Running) {
+            return Err(OrderError::StillRuns(transcript.header.run.agent_id));
+        }
+        Ok(EarlierRun { run: Box::new(fold(transcript.into_lines())?), at_turn: None })
+    }
+
+    /// An earlier run as it was when that turn was over, from which a new one can branch off. It may be
+    /// under way.
+    pub async fn earlier_at(
+        &self,
+        id: &str,
+        turn: u32,
+        store: &dyn Store,
+    ) -> Result<EarlierRun, OrderError> {
+        let transcript = store.read(id).await?;
+        let run = transcript.header.run.agent_id.clone();
+        match fold_through_turn(transcript.into_lines(), turn)? {
+            (Some(run), _) => Ok(EarlierRun { run: Box::new(run), at_turn: Some(turn) }),
+            (None, turns) => Err(OrderError::NoSuchTurn { run, turn, turns }),
+        }
+    }
+
+    pub(super) async fn resumed(
+        &self,
+        earlier: EarlierRun,
+        order: Order,
+    ) -> Result<Prepared, OrderError> {
+        if order.inputs != Inputs::Typed(serde_json::Map::new()) {
+            return Err(OrderError::InputsOfResumed);
+        }
+        let mut notices = Vec::new();
+        let before = earlier.run.assignment();
+        let definition = Arc::clone(&before.definition);
+        let is_main = before.depth == MAIN_DEPTH;
+        let today = if is_main { None } else { self.today(&definition)? };
+        // A file that says something else now lends its trust to nothing that it said then.
+        let trust = match &today {
+            Some((record, Changed::No)) => order.trust.or_recorded(record.trusted),
+            None if is_main => Trust::Trusted,
+            Some((_, Changed::Yes)) | None => order.trust.or_recorded(Trust::Untrusted),
+        };
+        let above = order.parent.as_ref().map(RunHandle::assignment);
+        let depth =
+            above.map_or(before.depth, |above| before.depth.max(above.depth.saturating_add(1)));
+        if above.is_some() && depth > self.offer.max_depth {
+            return Err(OrderError::TooDeep { depth, max_depth: self.offer.max_depth });
+        }
+        let (place, parent) = ((depth, order.schedule), order.parent.as_ref());
+        let equipped = self.equipped(&definition, trust, place, parent, &mut notices).await;
+        let mut filtered = equipped.filtered.clone();
+        let mut limits = RunLimits::from(&definition.run_config);
+        let mut stance = Stance::of(&definition);
+        if let Some((record, changed)) = &today
+            && let Some(now) = &record.definition
+        {
+            limits = RunLimits::from(&now.run_config);
+            stance = stance.narrowed(Stance::of(now));
+            if *changed == Changed::Yes {
+                let now_trust = order.trust.or_recorded(record.trusted);
+                let rights = self.rights_like(&equipped, now, now_trust, place, parent);
+                filtered.tools = filtered.tools.intersection(&rights.tools);
+                filtered.withheld.extend(rights.withheld);
+                let agent = definition.agent_type.to_string();
+                notices.push(Notice::DefinitionChanged { agent });
+            }
+        }
+        let choice = self.choice_of_resumed(&earlier.run, &order, &mut notices)?;
+        let capped = before.limits.smaller(limits).with(order.limits).max_cost_usd;
+        let asker = Asker { definition: &definition, trust, cost_cap: self.cost_cap(capped) };
+        let connection = self.switchboard.connect(&choice, asker, &self.models, &mut notices)?;
+        let run_id = new_run_id();
+        let (root, worktree) = self.earlier_place(&earlier, trust, &run_id)?;
+        if let Some(asked) = &order.working_directory
+            && worktree.is_none()
+            && root.canonicalize().ok() != asked.canonicalize().ok()
+        {
+            notices.push(Notice::GoesOnIn { folder: root.display().to_string() });
+        }
+        let permissions = self
+            .permissions(stance, order.parent.as_ref(), &root, order.auto_approval)
+            .believing(&equipped.toolbox);
+        let parent_id = above.map(|above| above.agent_id.clone());
+        let mut assignment = before.resumed_as(run_id, order.task);
+        if worktree.is_some() {
+            assignment.environment.cwd = root.display().to_string();
+        }
+        assignment.at_turn = earlier.at_turn;
+        assignment.background_work = order.background_work;
+        assignment.depth = depth;
+        if parent_id.is_some() {
+            assignment.parent_id = parent_id;
+        }
+        assignment.description = order.description;
+        assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
+        let mut assignment = assignment.narrowed_to(&filtered.tools, limits);
+        assignment.model = connection.used;
+        assignment.model_limits = connection.limits;
+        assignment.limits = assignment.limits.with(order.limits);
+        let rights = assignment.rights.clone();
+        let start = Start {
+            stall: connection.stall,
+            further_roots: self.workplace.further_roots.clone(),
+            approvals: approvals(order.approver, order.parent.as_ref()),
+            parent: order.parent,
+            permissions,
+            toolbox: equipped.toolbox,
+            worktree,
+            past: match earlier.at_turn {
+                Some(_) => Past::Branch(earlier.run),
+                None => Past::Earlier(earlier.run),
+            },
+            ..Start::new(assignment, rights, connection.model, root)
+        };
+        Ok(Prepared { notices, start })
+    }
+
+    /// The model of a run that goes on: the one it had, unless the caller asks for another.
+    fn choice_of_resumed(
+        &self,
+        run: &Run,
+        order: &Order,
+        notices: &mut Vec<Notice>,
+    ) -> Result<ModelChoice, ConnectError> {
+        let (model, provider) = (order.model.as_deref(), order.provider.as_deref());
+        if model.is_none() && provider.is_none() {
+            return Ok(as_before(run));
+        }
+        let definition = &run.assignment().definition;
+        let wish = ModelCallWish { model, provider };
+        Ok(self.models.choose(definition, self.models.parent_model(), wish, notices)?)
+    }
+
+    /// Where a run that goes on works: where it worked, or in a worktree that is made again.
+    fn earlier_place(
+        &self,
+        earlier: &EarlierRun,
+        trust: Trust,
+        run_id: &RunId,
+    ) -> Result<(PathBuf, Option<WorktreePlan>), OrderError> {
+        let before = earlier.run.assignment();
+        let root = PathBuf::from(&before.environment.cwd);
+        let Some(facts) = &before.worktree else {
+            return Ok((self.workplace.earlier_folder(&before.definition, trust, root)?, None));
+        };
+        let worktrees = self.workplace.worktrees.as_ref().ok_or(WorktreeError::NoPlace)?;
+        let plan = match earlier.at_turn {
+            Some(_) => worktrees.plan_branch(facts, &root, run_id)?,
+            None => worktrees.plan_again(facts, &root)?,
+        };
+        Ok((plan.folder(), Some(plan)))
+    }
+
+    /// The record of a resumed agent today, and whether its file says something else than it did; none
+    /// if it is gone. Its limits do not count as a change: the command line and the settings change
+    /// them from run to run.
+    fn today(&self, before: &Definition) -> Result<Option<(Record, Changed)>, OrderError> {
+        let inventory = self.look(|_, _| Appraisal::default());
+        let record = match inventory.find(before.agent_type.as_str()) {
+            Ok(record) => record.clone(),
+            Err(LookupError::Unknown { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let is_same = record.definition.as_deref().is_some_and(|now| {
+            // A transcript says `user` of an agent that the command line gave.
+            let source = match now.source {
+                Scope::Session => before.source,
+                Scope::Builtin | Scope::User | Scope::Project => now.source,
+            };
+            Definition { run_config: before.run_config, source, ..now.clone() } == *before
+        });
+        Ok(Some((record, if is_same { Changed::No } else { Changed::Yes })))
+    }
+}
+
+/// Whether an agent's file says something else than it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Changed {
+    Yes,
+    No,
+}
+
+impl EarlierRun {
+    /// Whether that word names the run's agent, in any spelling.
+    pub fn is_named(&self, word: &str) -> bool {
+        AgentName::new(word).key() == self.run.assignment().definition.agent_type.key()
+    }
+}
+
+fn as_before(run: &Run) -> ModelChoice {
+    let used = &run.assignment().model;
+    ModelChoice {
+        asked: used.asked.clone(),
+        ..ModelChoice::new(&used.id, &used.provider, used.chosen_by)
+    }
+}

@@ -1,0 +1,185 @@
+//! A run under way: driven to its end, with what it holds until then; its parent learns of the end first.
+
+use std::{
+    borrow::Cow,
+    convert::Infallible,
+    sync::{Arc, Weak},
+};
+
+use attache_kernel::{
+    id::RunId,
+    run::{
+        assignment::Assignment,
+        letter::Letter,
+        outcome::{Changes, RunResult, Status, Surroundings},
+    },
+};
+use tracing::{Instrument as _, Span, field::Empty};
+
+use super::{
+    LiveRun, NewsItem, RunHandle,
+    run_changes::{changes_in_worktree, written_files},
+};
+use crate::{
+    executor::{Broken, Execution, drive},
+    store::{Mail, MailKind, Mailbox, ResumeClaim, Secrets, StoreError},
+    worktree::Worktree,
+};
+
+/// A run that goes on, with what it holds until it ends.
+pub(super) struct Going {
+    pub(super) live: Arc<LiveRun>,
+    pub(super) transcript: String,
+    pub(super) worktree: Option<Worktree>,
+    pub(super) claim: Option<ResumeClaim>,
+    pub(super) secrets: Secrets,
+    pub(super) mailbox: Arc<dyn Mailbox>,
+}
+
+impl Going {
+    /// Drives a run to its end, and tells its parent.
+    pub(super) async fn see_through(self, execution: Execution) -> RunResult {
+        let Self { live, transcript, worktree, claim, secrets, mailbox } = self;
+        let _closed = live.events.closed_on_drop();
+        let _tree_closed = live.parent.is_none().then(|| live.tree.closed_on_drop());
+        let span = span(&live.run);
+        let carried_out =
+            carry_out(execution, &live, transcript, worktree).instrument(span.clone());
+        let result = tokio::select! {
+            biased;
+            result = carried_out => masked(&secrets, result),
+            never = collect_mail(&*mailbox, &live) => match never {},
+        };
+        tell(&span, &result);
+        drop((span, claim));
+        if let Some(parent) = live.parent.as_ref().and_then(Weak::upgrade) {
+            // The parent knows of the end before anybody has the result.
+            let result = Arc::new(result.clone());
+            parent.add_child(&result);
+            parent.children.ended(&result);
+            parent.news.tell(NewsItem::Ended(result));
+        }
+        result
+    }
+}
+
+/// Brings what other processes leave for a run to its inbox, and stops it when one says so.
+async fn collect_mail(mailbox: &dyn Mailbox, live: &LiveRun) -> Infallible {
+    loop {
+        for mail in mailbox.next().await {
+            if mail.kind == MailKind::Stop {
+                mailbox.remove(std::slice::from_ref(&mail.id)).await.unwrap_or_default();
+                live.cancel.cancel();
+            }
+            if let Some(letter) = into_letter(mail) {
+                live.inbox.put(letter);
+            }
+        }
+    }
+}
+
+/// What an agent reads of a letter, if it is for the agent.
+pub(super) fn into_letter(mail: Mail) -> Option<Letter> {
+    match mail.kind {
+        MailKind::Message { text } => Some(Letter { id: Some(mail.id), text }),
+        MailKind::Stop => None,
+    }
+}
+
+/// A result without the keys that are in no other place either.
+fn masked(secrets: &Secrets, mut result: RunResult) -> RunResult {
+    let mask = |text: &mut String| {
+        if let Cow::Owned(masked) = secrets.mask(text) {
+            *text = masked;
+        }
+    };
+    mask(&mut result.result);
+    result.error.iter_mut().for_each(mask);
+    result.output = result.output.map(|output| secrets.mask_json(output));
+    result
+}
+
+/// The span of a run: names and numbers, never content.
+fn span(run: &Assignment) -> Span {
+    tracing::info_span!(
+        "subagent.run",
+        id = %run.agent_id,
+        name = %run.definition.agent_type,
+        parent = run.parent_id.as_ref().map(RunId::as_str),
+        model = run.model.id,
+        provider = run.model.provider,
+        tools = run.tools.len(),
+        status = Empty,
+        turns = Empty,
+        tokens = Empty,
+        duration_ms = Empty,
+    )
+}
+
+fn tell(span: &Span, result: &RunResult) {
+    span.record("status", result.status.as_str());
+    span.record("turns", result.turns_used);
+    span.record("tokens", result.total_tokens);
+    span.record("duration_ms", result.total_duration_ms);
+}
+
+/// Drives a run to its end.
+async fn carry_out(
+    execution: Execution,
+    live: &LiveRun,
+    transcript: String,
+    worktree: Option<Worktree>,
+) -> RunResult {
+    let mut transcript = Some(transcript);
+    let artifacts = Arc::clone(&execution.context.artifacts);
+    let workspace = execution.context.workspace.root().to_owned();
+    let (run, outcome) = drive(execution).await.unwrap_or_else(|Broken { run, error }| {
+        if matches!(error, StoreError::Removed { .. }) {
+            transcript = None;
+        }
+        let outcome = run.broken_off(error.report());
+        (*run, outcome)
+    });
+    // Nothing below a run outlives it: what it no longer waits for is stopped.
+    let below = live.children.under_way();
+    if outcome.ending.status != Status::Goal {
+        below.iter().for_each(RunHandle::cancel);
+    }
+    for child in below {
+        // Dropped with the runtime, there is nothing to wait for.
+        drop(child.result().await);
+    }
+    live.events.close();
+    let mut left = None;
+    let is_kept = worktree.is_some();
+    let files = Arc::clone(&artifacts);
+    let changes = match worktree {
+        None => written_files(outcome.changes.clone(), workspace, artifacts).await,
+        Some(worktree) => {
+            let branch = worktree.facts().branch.clone();
+            match worktree.settle().await {
+                Ok(settled) => changes_in_worktree(settled, &outcome.changes, artifacts).await,
+                Err(error) => {
+                    left = Some(format!("the worktree stays as it is: {error}"));
+                    let changes =
+                        written_files(outcome.changes.clone(), workspace, artifacts).await;
+                    changes.map(|changes| Changes { branch: Some(branch), ..changes })
+                }
+            }
+        }
+    };
+    if is_kept || changes.is_some() {
+        let changes = changes.clone();
+        let kept = tokio::task::spawn_blocking(move || files.keep_changes(changes.as_ref())).await;
+        if !matches!(kept, Ok(Ok(()))) {
+            tracing::warn!("what the run changed could not be kept beside its transcript");
+        }
+    }
+    let surroundings = Surroundings { transcript, descendants: live.descendants(), changes };
+    let mut result = outcome.into_result(&run.assignment().result_of(), surroundings);
+    result.error = match (result.error.take(), left) {
+        (Some(error), Some(left)) => Some(format!("{error}; {left}")),
+        (error, left) => error.or(left),
+    };
+    result
+}

@@ -1,0 +1,113 @@
+//! What a run gets to work with: its tools, its sandbox, and what its calls may touch.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use attache_kernel::{
+    rights::{
+        confinement::SandboxInForce,
+        filter::{ToolSet, WithheldTool},
+        tool_name::{BuiltinTool, ToolName},
+    },
+    run::{assignment::Assignment, tool_spec::ToolSpec},
+};
+
+use super::{Shared, Tools};
+use crate::{
+    host::Host,
+    mcp_client::Toolbox,
+    process::Processes,
+    tasks::LiveRun,
+    tool::{FileGuard, HiddenPlaces, ToolContext, artifacts::Artifacts, workspace::Workspace},
+    worktree::Worktree,
+};
+
+/// Whether a tool runs commands.
+fn is_shell(name: &ToolName) -> bool {
+    matches!(name, ToolName::Builtin(tool) if tool.is_shell())
+}
+
+impl Shared {
+    /// The sandbox of a run's commands. Finding it out starts a process, so it is left out where no tool does.
+    pub(super) async fn sandbox_of(&self, assignment: &Assignment) -> Option<SandboxInForce> {
+        let has_commands = assignment.tools.iter().any(|spec| is_shell(&spec.name));
+        let commands = has_commands.then(|| Arc::clone(&self.commands))?;
+        tokio::task::spawn_blocking(move || commands.in_force()).await.ok().flatten()
+    }
+
+    /// The tools of a run that may use those of MCP servers.
+    pub(super) fn tools_with(&self, toolbox: &Toolbox) -> Tools {
+        if toolbox.tools().is_empty() {
+            return Arc::clone(&self.tools);
+        }
+        let mut tools = BTreeMap::clone(&self.tools);
+        tools.extend(toolbox.tools().iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))));
+        Arc::new(tools)
+    }
+
+    /// Offers the tools that the rights allow and that there are.
+    pub(super) fn equip(
+        &self,
+        assignment: &mut Assignment,
+        rights: &ToolSet,
+        tools: &Tools,
+        host: Option<&Host>,
+    ) {
+        assignment.rights = rights.clone();
+        assignment.tools.clear();
+        for name in rights.names() {
+            match tools.get(name) {
+                Some(tool) => {
+                    let spec = host.and_then(|host| tool.spec_for(host, rights));
+                    let spec = spec.unwrap_or_else(|| ToolSpec::clone(tool.spec()));
+                    assignment.tools.push(spec);
+                }
+                None => assignment.withheld_tools.push(WithheldTool {
+                    tool: name.to_string(),
+                    reason: self.absent.get(name).cloned().unwrap_or_else(|| absence(name)),
+                }),
+            }
+        }
+    }
+
+    /// The places in that directory that no tool may have. A child in its parent's directory has its
+    /// parent's.
+    pub(super) fn hidden_places(&self, root: &Path, parent: Option<&LiveRun>) -> HiddenPlaces {
+        parent.and_then(|parent| parent.hidden.also_below(root)).unwrap_or_else(|| {
+            let places = self.commands.sandbox.iter().flat_map(|it| &it.policy.deny_read);
+            HiddenPlaces::below(root, places)
+        })
+    }
+
+    /// What the calls of a run may touch.
+    pub(super) fn context(
+        &self,
+        workspace: Workspace,
+        artifacts: Artifacts,
+        readable: ToolSet,
+        hidden: HiddenPlaces,
+        worktree: Option<&Worktree>,
+    ) -> ToolContext {
+        let (artifacts, readable) = (Arc::new(artifacts), Arc::new(readable));
+        let root = workspace.root().to_owned();
+        let shown = worktree.map(|worktree| PathBuf::from(&worktree.facts().directory));
+        let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
+        let processes = processes.showing(shown).withholding(Arc::clone(&readable));
+        let files = FileGuard::new(readable).hiding(hidden);
+        let processes = Arc::new(processes);
+        ToolContext { processes, ..ToolContext::new(workspace, artifacts, files) }
+    }
+}
+
+/// Why there is no such tool, where nothing else is said.
+fn absence(tool: &ToolName) -> String {
+    match tool.builtin() {
+        Some(BuiltinTool::WebSearch) => {
+            "no search provider is configured; set `tools.web_search_provider`".to_owned()
+        }
+        _ => "this version has no such tool yet".to_owned(),
+    }
+}
