@@ -423,7 +423,7 @@ proptest! {
             let state = &play.script.run.state;
             let is_asked = matches!(state.phase, Phase::Model | Phase::Summary);
             let (spent, expected) = (state.tokens_spent(), play.script.run.expected_tokens());
-            if is_asked && state.phase == Phase::Model {
+            if is_asked {
                 prop_assert!(spent + expected <= cap, "{spent} and {expected} of {cap}");
             }
             let is_reply = matches!(act, Act::Reply(_));
