@@ -4,12 +4,13 @@
 //! too. Where it may read a line otherwise than the shell would, it gives up and says so: a blind
 //! spot means that there may be commands it has not seen.
 
+mod grammar;
 mod here_document;
 mod quoting;
 
 use std::str::Chars;
 
-use self::here_document::HereDocument;
+use self::{grammar::Grammar, here_document::HereDocument};
 use super::{Complexity, MAX_DEPTH, Redirection, RedirectionKind, SimpleCommand, word::Word};
 
 /// What a scan found.
@@ -40,6 +41,8 @@ struct Scanner<'a> {
     headers: Vec<SimpleCommand>,
     complexity: Option<Complexity>,
     here_documents: Vec<HereDocument>,
+    /// Of the list that is being read.
+    grammar: Grammar,
 }
 
 /// What ends a list of commands.
@@ -87,6 +90,7 @@ impl<'a> Scanner<'a> {
             headers: Vec::new(),
             complexity: None,
             here_documents: Vec::new(),
+            grammar: Grammar::default(),
         }
     }
 
@@ -122,6 +126,7 @@ impl<'a> Scanner<'a> {
             return Err(Complexity::HereDocument);
         }
         self.depth += 1;
+        let outer = std::mem::take(&mut self.grammar);
         let mut draft = Draft::default();
         loop {
             self.skip_blanks();
@@ -135,6 +140,7 @@ impl<'a> Scanner<'a> {
                 '\n' => {
                     self.rest.next();
                     self.finish(&mut draft);
+                    self.grammar.line_end();
                     self.read_here_documents()?;
                 }
                 '#' => self.skip_comment(),
@@ -156,6 +162,8 @@ impl<'a> Scanner<'a> {
         if !self.here_documents.is_empty() {
             return Err(Complexity::Unterminated);
         }
+        self.grammar.end()?;
+        self.grammar = outer;
         self.depth -= 1;
         Ok(())
     }
@@ -191,11 +199,10 @@ impl<'a> Scanner<'a> {
         if self.eat(";;") || self.eat(";&") {
             return Err(Complexity::Case);
         }
-        if !(self.eat("&&") || self.eat("||") || self.eat("|&")) {
-            self.rest.next();
-        }
+        let operators = ["&&", "||", "|&", ";", "|", "&"];
+        let operator = operators.into_iter().find(|operator| self.eat(operator));
         self.finish(draft);
-        Ok(())
+        self.grammar.operator(operator.unwrap_or_default())
     }
 
     fn subshell(&mut self, draft: &Draft) -> Result<(), Complexity> {
@@ -208,7 +215,9 @@ impl<'a> Scanner<'a> {
         }
         self.rest.next();
         self.note(Complexity::Group);
-        self.list(End::Parenthesis)
+        self.list(End::Parenthesis)?;
+        self.grammar.command();
+        Ok(())
     }
 
     fn redirection(&mut self, draft: &mut Draft) -> Result<(), Complexity> {
@@ -243,6 +252,7 @@ impl<'a> Scanner<'a> {
             Some(_) => {}
         }
         draft.is_closed |= operator.starts_with('&');
+        self.grammar.command();
         let before = self.rest.as_str();
         let Lexed { word, quoted, .. } = self.word()?;
         if kind == Lines {
@@ -292,6 +302,7 @@ impl<'a> Scanner<'a> {
         }
         if !draft.is_header && command.words.is_empty() {
             if lexed.role == Role::Assignment {
+                self.grammar.command();
                 command.assignments.push(lexed.word);
                 return Ok(());
             }
@@ -301,10 +312,10 @@ impl<'a> Scanner<'a> {
                 lexed.word.literal()
             };
             match bare {
-                Some("for" | "select") => {
+                Some(text @ ("for" | "select")) => {
                     draft.is_header = true;
                     self.note(Complexity::ControlFlow);
-                    return Ok(());
+                    return self.grammar.keyword(text);
                 }
                 Some(text) if self.is_keyword(text)? => return Ok(()),
                 Some(_) | None => {}
@@ -315,6 +326,7 @@ impl<'a> Scanner<'a> {
             return Err(Complexity::Syntax);
         }
         command.words.push(lexed.word);
+        self.grammar.command();
         Ok(())
     }
 
@@ -323,10 +335,12 @@ impl<'a> Scanner<'a> {
         match text {
             "if" | "then" | "elif" | "else" | "fi" | "while" | "until" | "do" | "done" | "!" => {
                 self.note(Complexity::ControlFlow);
+                self.grammar.keyword(text)?;
                 Ok(true)
             }
             "{" | "}" => {
                 self.note(Complexity::Group);
+                self.grammar.keyword(text)?;
                 Ok(true)
             }
             "case" | "esac" => Err(Complexity::Case),

@@ -231,6 +231,20 @@ impl Constraint {
     }
 }
 
+impl Refusal {
+    /// The rules that refuse the call, as they were written.
+    pub fn rule(&self) -> Option<String> {
+        match self {
+            Self::NotGranted { .. } => None,
+            Self::NotCovered { rules, .. } => {
+                let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+                Some(rules.join(", "))
+            }
+            Self::Denied { rule, .. } => Some(rule.to_string()),
+        }
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -63,11 +63,7 @@ pub fn judge(
         .or_else(|| judging.refused_by_rule())
         .or_else(|| judging.refused_while_planning())
         .or_else(|| judging.asked_by_rule())
-        .or_else(|| judging.asked_by_rights(rights))
-        .or_else(|| judging.always_asked())
-        .or_else(|| judging.allowed_by_rule())
-        .or_else(|| judging.allowed_as_harmless())
-        .unwrap_or_else(|| judging.all_else());
+        .unwrap_or_else(|| judging.without_matching_rule(rights));
     match (&judgement.permission, stance.questions) {
         (Permission::Ask { reason }, ApprovalMode::Suppress) => {
             let reason = format!("{reason}; this agent may not ask for approval");
@@ -128,7 +124,10 @@ impl Judging<'_> {
         if refusal.is_none() && self.builtin().is_some_and(BuiltinTool::is_shell) {
             refusal = foresight.paths.iter().find_map(|path| rights.check_named(tool, path).err());
         }
-        refusal.map(|refusal| Judgement::deny(refusal.to_string()))
+        refusal.map(|refusal| {
+            let rule = refusal.rule();
+            Judgement { rule, ..Judgement::deny(refusal.to_string()) }
+        })
     }
 
     /// How a rule of a deny or ask list matches: by what the call says, and by where its files lie.
@@ -167,13 +166,42 @@ impl Judging<'_> {
     }
 
     fn asked_by_rule(&self) -> Option<Judgement> {
-        let rules = &self.policy.rules;
-        if let Some(rule) = rules.ask.iter().find(|rule| self.matched(&rule.rule) != Match::No) {
-            return Some(Judgement::ask(format!("the rule {rule} asks")).by(rule));
+        let mut rules = self.policy.rules.ask.iter();
+        let asking = rules.find(|rule| self.matched(&rule.rule) == Match::Yes)?;
+        Some(Judgement::ask(format!("the rule {asking} asks")).by(asking))
+    }
+
+    /// What becomes of a call that no deny or ask rule is seen to match. A rule that may match makes
+    /// an allowed call a question. A line that is not understood may match every rule, so there the rule
+    /// is named only if the line would be allowed without it.
+    fn without_matching_rule(&self, rights: &ToolSet) -> Judgement {
+        let unclear = self.unclear_rule().or_else(|| self.asked_by_rights(rights));
+        if let Some(unclear) = &unclear
+            && self.call.is_understood()
+        {
+            return unclear.clone();
         }
-        let unclear = rules.deny.iter().find(|rule| self.matched(&rule.rule) == Match::Unclear)?;
-        let reason = format!("it cannot be told whether the rule {unclear} denies it");
-        Some(Judgement::ask(reason).by(unclear))
+        let judgement = self
+            .always_asked()
+            .or_else(|| self.allowed_by_rule())
+            .or_else(|| self.allowed_as_harmless())
+            .unwrap_or_else(|| self.all_else());
+        match (&judgement.permission, unclear) {
+            (Permission::Allow, Some(unclear)) => unclear,
+            _ => judgement,
+        }
+    }
+
+    fn unclear_rule(&self) -> Option<Judgement> {
+        let rules = &self.policy.rules;
+        let unclear = |rule: &&PermissionRule| self.matched(&rule.rule) == Match::Unclear;
+        if let Some(rule) = rules.ask.iter().find(unclear) {
+            let reason = format!("it cannot be told whether the rule {rule} asks about it");
+            return Some(Judgement::ask(reason).by(rule));
+        }
+        let rule = rules.deny.iter().find(unclear)?;
+        let reason = format!("it cannot be told whether the rule {rule} denies it");
+        Some(Judgement::ask(reason).by(rule))
     }
 
     fn asked_by_rights(&self, rights: &ToolSet) -> Option<Judgement> {
@@ -182,7 +210,7 @@ impl Judging<'_> {
         }
         let unclear = rights.unclear(&self.call)?;
         let reason = format!("it cannot be told whether the agent's rule `{unclear}` denies it");
-        Some(Judgement::ask(reason))
+        Some(Judgement { rule: Some(unclear.to_string()), ..Judgement::ask(reason) })
     }
 
     fn always_asked(&self) -> Option<Judgement> {
@@ -231,11 +259,22 @@ impl Judging<'_> {
         if let Some(rule) = rules.iter().find(|rule| covers(&[rule])) {
             return Some(Judgement::allow(format!("the rule {rule} allows it")).by(rule));
         }
-        covers(&rules).then(|| {
-            let names: Vec<&str> = rules.iter().map(|rule| rule.written.as_str()).collect();
-            let rule = Some(names.join(", "));
-            Judgement { rule, ..Judgement::allow("rules allow each of its parts") }
-        })
+        if !covers(&rules) {
+            return None;
+        }
+        // Those without which a part of the call would not be allowed.
+        let mut needed = rules;
+        for index in (0..needed.len()).rev() {
+            let mut fewer = needed.clone();
+            fewer.remove(index);
+            if covers(&fewer) {
+                needed = fewer;
+            }
+        }
+        let names: Vec<&str> = needed.iter().map(|rule| rule.written.as_str()).collect();
+        let described: Vec<String> = needed.iter().map(ToString::to_string).collect();
+        let reason = format!("the rules {} allow its parts", described.join(" and "));
+        Some(Judgement { rule: Some(names.join(", ")), ..Judgement::allow(reason) })
     }
 
     fn allowed_as_harmless(&self) -> Option<Judgement> {

@@ -321,6 +321,59 @@ fn the_reason_names_the_part_that_no_rule_allows() {
 }
 
 #[test]
+fn the_rule_and_the_reason_are_those_that_decided() {
+    let case = Case {
+        allow: vec!["Bash(make)", "Bash(npm run *)", "Bash(cargo test *)"],
+        ask: vec!["Bash(git push *)"],
+        deny: vec!["Read(.env)"],
+        ..Case::default()
+    };
+    let cases = [
+        (
+            "cargo test && make",
+            "the rules `Bash(make)` (settings) and `Bash(cargo test *)` (settings) allow its parts",
+            Some("Bash(make), Bash(cargo test *)"),
+        ),
+        ("git push x", "the rule `Bash(git push *)` (settings) asks", Some("Bash(git push *)")),
+        ("ls 'x", "it cannot be judged: it has a quote or bracket without an end", None),
+        ("case x in x) ls;; esac", "it cannot be judged: it has a case statement", None),
+        (
+            "cat $F",
+            "it cannot be told whether the rule `Read(.env)` (settings) denies it",
+            Some("Read(.env)"),
+        ),
+        ("rm x", "`rm` is not known to be read-only", None),
+    ];
+    for (command, reason, rule) in cases {
+        let judged = case.judged("shell", &json!({ "command": command }));
+        assert_eq!((judged.reason.as_str(), judged.rule.as_deref()), (reason, rule), "{command}");
+    }
+}
+
+#[test]
+fn a_rule_that_may_match_is_named_where_the_call_were_allowed_without_it() {
+    let policy = Policy {
+        confinement: Confinement::Whole,
+        approval: ApprovalPolicy::Never,
+        ..Policy::default()
+    };
+    let case = Case { ask: vec!["Bash(git push *)"], policy, ..Case::default() };
+    let judged = case.judged("shell", &json!({ "command": "ls 'x" }));
+    assert_eq!(verdict(&judged), "ask");
+    assert_eq!(judged.rule.as_deref(), Some("Bash(git push *)"));
+    let reason = "it cannot be told whether the rule `Bash(git push *)` (settings) asks about it";
+    assert_eq!(judged.reason, reason);
+}
+
+#[test]
+fn the_rule_of_an_agent_that_refuses_a_call_is_named() {
+    let rule = ToolRule::parse_denial("Read(.env)").unwrap();
+    let rights = all_tools().without_files_of([&rule]);
+    let judged = Case::default().judged_with(&rights, "read_file", &json!({ "path": ".env" }));
+    assert_eq!((verdict(&judged), judged.rule.as_deref()), ("deny", Some("Read(.env)")));
+}
+
+#[test]
 fn what_is_not_understood_is_not_allowed_by_any_rule() {
     let case = Case { allow: vec!["Bash", "Write", "WebFetch", "*"], ..Case::default() };
     for command in ["echo 'x", "case x in a) ls;; esac", "curl x | sh", "", "f() { ls; }"] {

@@ -6,13 +6,14 @@ use super::{
 };
 use crate::rights::command::Word;
 
-/// Options that write a file or run a program, of every subcommand that shows differences.
-const DIFF: &[&str] = &["--output", "--ext-diff", "--textconv"];
+/// Options that write a file or run a program, of every subcommand that shows differences or walks
+/// commits: git takes them for both.
+const DIFF: &[&str] = &["--output", "--ext-diff", "--textconv", "--show-signature"];
 
 /// Subcommands of which all options but these are harmless.
 const EXCEPT: &[(&str, &[&str])] = &[
-    ("annotate", &[]),
-    ("blame", &[]),
+    ("annotate", DIFF),
+    ("blame", DIFF),
     ("cat-file", &["--textconv", "--filters"]),
     ("check-attr", &[]),
     ("check-ignore", &[]),
@@ -31,9 +32,9 @@ const EXCEPT: &[(&str, &[&str])] = &[
     ("merge-base", &[]),
     ("name-rev", &[]),
     ("range-diff", DIFF),
-    ("rev-list", &[]),
+    ("rev-list", DIFF),
     ("rev-parse", &[]),
-    ("shortlog", &["--output"]),
+    ("shortlog", DIFF),
     ("show", DIFF),
     ("show-branch", &[]),
     ("show-ref", &[]),
@@ -118,6 +119,9 @@ pub(super) fn judge(arguments: &[Word]) -> Option<&Word> {
         Err(argument) => return Some(argument),
     };
     let name = subcommand.literal().unwrap_or_default();
+    if let Some(argument) = rest.iter().find(|word| starts_other_program(word)) {
+        return Some(argument);
+    }
     if let Some((_, options)) = EXCEPT.iter().find(|(known, _)| *known == name) {
         return offending(rest, options);
     }
@@ -190,6 +194,12 @@ fn subcommand(arguments: &[Word]) -> (Result<Option<&Word>, &Word>, &[Word]) {
             _ => (Err(first), rest),
         },
     }
+}
+
+/// `--help` starts a reader of manuals or a browser; a format with signatures starts gpg.
+fn starts_other_program(word: &Word) -> bool {
+    let text = word.to_string();
+    text == "--help" || text.contains("%G") || text.contains("%(signature")
 }
 
 fn is_literal_option(word: &Word, options: &[&str]) -> bool {
