@@ -6,6 +6,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use rustix::{
@@ -31,6 +32,8 @@ const GONE: i32 = 5;
 pub(super) struct Tty {
     file: File,
     usual: Termios,
+    /// Whether Enter came together with the last key.
+    entered: AtomicBool,
 }
 
 impl Tty {
@@ -44,7 +47,7 @@ impl Tty {
             return Err(io::Error::other("the program is in the background"));
         }
         let usual = tcgetattr(&file)?;
-        Ok(Self { file, usual })
+        Ok(Self { file, usual, entered: AtomicBool::new(false) })
     }
 
     pub(super) fn columns(&self) -> usize {
@@ -89,7 +92,11 @@ impl Tty {
             match read.as_slice() {
                 // Ctrl-D is an end, too.
                 [] | [4] => return Ok(None),
-                [letter] if letter.is_ascii_alphabetic() => {
+                [letter, rest @ ..]
+                    if letter.is_ascii_alphabetic() && rest.iter().all(is_enter) =>
+                {
+                    // A script, or a fast hand, sends the key and Enter at once.
+                    self.entered.store(!rest.is_empty(), Ordering::Relaxed);
                     return Ok(Some(char::from(*letter).to_ascii_lowercase()));
                 }
                 // Arrows and other keys come as several bytes; a pasted text is not an answer.
@@ -98,8 +105,11 @@ impl Tty {
         }
     }
 
-    /// A line; none if the terminal is gone.
+    /// A line; none if the terminal is gone. It is empty if Enter came with the key before.
     pub(super) async fn line(&self) -> io::Result<Option<String>> {
+        if self.entered.swap(false, Ordering::Relaxed) {
+            return Ok(Some("\n".to_owned()));
+        }
         let mut modes = self.usual.clone();
         modes.local_modes.insert(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
         let _modes = Modes::set(self, &modes)?;
@@ -142,6 +152,10 @@ impl Tty {
             Err(stopped) => Err(io::Error::other(stopped)),
         }
     }
+}
+
+fn is_enter(byte: &u8) -> bool {
+    matches!(byte, b'\r' | b'\n')
 }
 
 /// Modes that hold until this is dropped.

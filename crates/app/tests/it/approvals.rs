@@ -57,6 +57,22 @@ fn a_yes_lets_one_call_begin_and_shows_what_it_will_do() {
 }
 
 #[test]
+fn a_key_may_come_together_with_enter() {
+    let (server, project) = writing(&["a.txt", "b.txt"]);
+    let mut terminal = Terminal::controlling(&project, &RUN, Streams::Terminal);
+    terminal.wait_for_silence();
+    terminal.types(b"y\r");
+    server.wait_for_request(2);
+    terminal.wait_for_silence();
+    terminal.types(b"n\n");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(project.root().join("a.txt").exists(), "{shown}");
+    assert!(!project.root().join("b.txt").exists(), "{shown}");
+    server.assert_done();
+}
+
+#[test]
 fn in_a_plain_chat_the_terminal_belongs_to_the_question() {
     let server = ScriptedServer::start();
     let api = WireApi::Chat;
