@@ -39,11 +39,53 @@ pub(super) fn shape(word: &Word) -> Shape<'_> {
 /// The first argument that is one of these options, or may be one. A short option is also found among
 /// others, a long one also where it is cut short.
 pub(super) fn offending<'w>(arguments: &'w [Word], options: &[&str]) -> Option<&'w Word> {
-    let before_operands = arguments.iter().take_while(|word| word.literal() != Some("--"));
-    before_operands.into_iter().find(|word| match shape(word) {
-        Shape::Exact(text) => options.iter().any(|option| is_option(text, option)),
-        Shape::Begins(text) => text.starts_with('-'),
-        Shape::Unknown => true,
+    let mut before: Option<&Word> = None;
+    for word in arguments {
+        if word.literal() == Some("--") && !before.is_some_and(may_take_a_value) {
+            return None;
+        }
+        let is_offending = match shape(word) {
+            Shape::Exact(text) => options.iter().any(|option| is_option(text, option)),
+            Shape::Begins(text) => text.starts_with('-'),
+            Shape::Unknown => true,
+        };
+        if is_offending {
+            return Some(word);
+        }
+        before = Some(word);
+    }
+    None
+}
+
+/// Options that take no value in any program that is listed: `--` behind one ends the options.
+const WITHOUT_VALUE: &[&str] = &[
+    "-p",
+    "-w",
+    "-la",
+    "-lh",
+    "-rn",
+    "-in",
+    "--cached",
+    "--name-only",
+    "--name-status",
+    "--numstat",
+    "--oneline",
+    "--patch",
+    "--porcelain",
+    "--short",
+    "--shortstat",
+    "--staged",
+    "--stat",
+];
+
+/// Whether the next word may be the value of this one, `--` as well: in `sort -T -- -o f`, `-o` is an
+/// option.
+fn may_take_a_value(word: &Word) -> bool {
+    word.literal().is_none_or(|text| {
+        text.len() > 1
+            && text.starts_with('-')
+            && !(text.starts_with("--") && text.contains('='))
+            && !WITHOUT_VALUE.contains(&text)
     })
 }
 
