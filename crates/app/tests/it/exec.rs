@@ -42,6 +42,21 @@ fn events(ran: &Ran) -> Vec<Value> {
 }
 
 #[test]
+fn a_recording_replays_with_the_agents_that_were_started() {
+    let server = ScriptedServer::start();
+    let project = delegating(&server);
+    let exec = ["exec", "look everywhere", "--agents", AGENTS, "--json"];
+    let first = object(&project.run(&exec));
+    let model = format!("replay:{}", first["transcript"].as_str().unwrap());
+    let ran = project.run(&[&exec[..], &["--model", &model]].concat());
+    let again = object(&ran);
+    assert_eq!((&again["status"], &again["result"]), (&first["status"], &first["result"]));
+    assert_eq!(again["tree"]["agents"], 3, "{again}");
+    // Nothing was asked of the server a second time.
+    server.assert_done();
+}
+
+#[test]
 fn the_main_agent_delegates_and_answers() {
     let server = ScriptedServer::start();
     let project = delegating(&server);

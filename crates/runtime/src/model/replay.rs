@@ -1,15 +1,17 @@
 //! `replay:FILE`: a model that answers as a recorded one did.
 //!
-//! Invariant: it answers only the agent that was recorded, and only a conversation that is, message by message, the recorded one of that
-//! moment; the instructions alone may differ, since they hold the date and the directory. Where a run
-//! departs from its recording the call fails for good, and says where.
+//! Invariant: it answers only the agents that were recorded, and only a conversation that is, message by
+//! message, the recorded one of that moment. Only the instructions may differ, which hold the date and the
+//! directory, and in what a run is told the times and the ids of runs. Where a run departs from its
+//! recording the call fails for good, and says where.
 
 mod departure;
+mod family;
 
 use std::{fs, future, path::Path, sync::Arc};
 
 use attache_kernel::{
-    id::AgentName,
+    id::{AgentName, RunId},
     run::{
         ModelFailure, Reply,
         conversation::Conversation,
@@ -26,7 +28,14 @@ use super::{Chunk, Chunks, Model, ModelCall, ModelFuture};
 #[derive(Debug, Clone)]
 pub struct ReplayModel {
     name: String,
-    /// The agent that was recorded.
+    /// The run that was recorded, then the runs that it started.
+    runs: Vec<RecordedRun>,
+}
+
+/// A run that was recorded.
+#[derive(Debug, Clone)]
+struct RecordedRun {
+    id: RunId,
     agent: AgentName,
     recording: Recorded,
 }
@@ -91,8 +100,44 @@ pub enum ReplayError {
 }
 
 impl ReplayModel {
-    /// Reads a recording. This reads from disk: call it where blocking is allowed.
+    /// Reads a recording, and those of the agents that its run started, which lie beside it. This reads
+    /// from disk: call it where blocking is allowed.
     pub fn load(path: &Path) -> Result<Self, ReplayError> {
+        let run = RecordedRun::load(path)?;
+        let started = family::started_by(&run.id, path);
+        // A run that was started and got no answer has nothing to replay.
+        let started = started.iter().filter_map(|path| RecordedRun::load(path).ok());
+        let runs = std::iter::once(run.clone()).chain(started).collect();
+        Ok(Self { name: path.display().to_string(), runs })
+    }
+
+    /// The recorded answer to a call.
+    fn answer(&self, call: &ModelCall<'_>) -> Result<Reply, String> {
+        let asks = call.run.map(|run| &run.definition.agent_type);
+        let is_asked = |run: &&RecordedRun| asks.is_none_or(|asks| asks.key() == run.agent.key());
+        let mut departs = None;
+        for run in self.runs.iter().filter(is_asked) {
+            match run.answer(call.request.messages.messages()) {
+                Ok(reply) => return Ok(reply),
+                Err((agreed, problem)) => {
+                    if departs.as_ref().is_none_or(|(best, _)| agreed > *best) {
+                        departs = Some((agreed, problem));
+                    }
+                }
+            }
+        }
+        Err(match (departs, asks, self.runs.first()) {
+            (Some((_, problem)), ..) => problem,
+            (None, Some(asks), Some(run)) => {
+                format!("it is a recording of `{}`, not of `{asks}`", run.agent)
+            }
+            (None, ..) => "it holds no run".to_owned(),
+        })
+    }
+}
+
+impl RecordedRun {
+    fn load(path: &Path) -> Result<Self, ReplayError> {
         let name = path.display().to_string();
         match fs::read(path) {
             Ok(bytes) => Self::parse(&name, &String::from_utf8_lossy(&bytes)),
@@ -132,26 +177,17 @@ impl ReplayModel {
         let Some(recording) = recording else {
             return Err(ReplayError::NoReply { path: path() });
         };
-        let agent = recording.replay.run().assignment().definition.agent_type.clone();
+        let assignment = recording.replay.run().assignment();
+        let (id, agent) = (assignment.agent_id.clone(), assignment.definition.agent_type.clone());
         let recording = recording.finish();
         if recording.replies() == 0 {
             return Err(ReplayError::NoReply { path: path() });
         }
-        Ok(Self { name: path(), agent, recording })
+        Ok(Self { id, agent, recording })
     }
 
-    /// Fails if the run that asks is one of another agent.
-    fn check_agent(&self, call: &ModelCall<'_>) -> Result<(), String> {
-        match call.run.map(|run| &run.definition.agent_type) {
-            Some(asks) if asks.key() != self.agent.key() => {
-                Err(format!("it is a recording of `{}`, not of `{asks}`", self.agent))
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// The recorded answer to a conversation.
-    fn answer(&self, given: &[Arc<Message>]) -> Result<Reply, String> {
+    /// The recorded answer to a conversation, or the number of messages that agree and what is wrong.
+    fn answer(&self, given: &[Arc<Message>]) -> Result<Reply, (usize, String)> {
         let turn = heard(given);
         // Several moments may be as far along: what was told, cut away or asked again between them tells
         // them apart. The one that agrees longest is the one a departure is named against.
@@ -168,14 +204,17 @@ impl ReplayModel {
             }
         }
         Err(match nearest {
-            _ if is_unanswered => "the recorded model gave no answer here".to_owned(),
-            Some((_, message)) => message,
+            _ if is_unanswered => {
+                (given.len(), "the recorded model gave no answer here".to_owned())
+            }
+            Some(nearest) => nearest,
             None => {
                 let replies = self.recording.replies();
                 let call = turn + 1;
-                format!(
+                let problem = format!(
                     "the recording has no further reply: it holds {replies}, this is call {call}"
-                )
+                );
+                (0, problem)
             }
         })
     }
@@ -201,8 +240,7 @@ fn heard(messages: &[Arc<Message>]) -> usize {
 
 impl Model for ReplayModel {
     fn call<'a>(&'a self, call: ModelCall<'a>, chunks: Chunks<'a>) -> ModelFuture<'a> {
-        let answer = self.check_agent(&call);
-        let answer = answer.and_then(|()| self.answer(call.request.messages.messages()));
+        let answer = self.answer(&call);
         if let Ok(reply) = &answer {
             for chunk in pieces(reply) {
                 chunks(chunk);
