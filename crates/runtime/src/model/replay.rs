@@ -107,7 +107,7 @@ impl ReplayModel {
         let started = family::started_by(&run.id, path);
         // A run that was started and got no answer has nothing to replay.
         let started = started.iter().filter_map(|path| RecordedRun::load(path).ok());
-        let runs = std::iter::once(run.clone()).chain(started).collect();
+        let runs = std::iter::once(run).chain(started).collect();
         Ok(Self { name: path.display().to_string(), runs })
     }
 
