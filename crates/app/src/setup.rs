@@ -56,7 +56,7 @@ pub(crate) struct Setup {
     pub(crate) models: Models,
     /// Which tools there are.
     pub(crate) offer: Offer,
-    /// Whether nothing is to be said beside the result.
+    /// Whether only the result is printed.
     pub(crate) quiet: bool,
     /// Whether a base was given for relative paths.
     pub(crate) moved: Option<PathBuf>,
@@ -137,7 +137,7 @@ impl Setup {
         Ok(Self {
             http,
             models: host::models(&settings, &environment, stored_keys),
-            offer: host::offer(&settings),
+            offer: host::offer(&settings, &environment),
             working_directory,
             home,
             attache_home,

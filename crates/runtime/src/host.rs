@@ -30,7 +30,7 @@ use attache_kernel::{
         registry::{Appraisal, Inventory},
     },
     rights::{
-        filter::Schedule,
+        filter::{Schedule, WithheldTool},
         permission::{AutoApproval, Policy, Stance},
     },
     run::{
@@ -231,19 +231,25 @@ pub fn appraise(
     parent: &ParentModel,
 ) -> Appraisal {
     let filtered = offer.rights(definition, trust, (FIRST_DEPTH, Schedule::Foreground), None);
+    let (absent, there): (Vec<_>, Vec<_>) =
+        filtered.tools.names().partition(|tool| offer.absent.contains_key(*tool));
+    let absent = absent.into_iter().map(|tool| WithheldTool {
+        tool: tool.to_string(),
+        reason: offer.absent.get(tool).cloned().unwrap_or_default(),
+    });
     Appraisal {
-        effective_tools: filtered.tools.names().map(ToString::to_string).collect(),
-        withheld_tools: filtered.withheld.iter().map(Into::into).collect(),
+        effective_tools: there.into_iter().map(ToString::to_string).collect(),
+        withheld_tools: filtered.withheld.iter().map(Into::into).chain(absent).collect(),
         effective_model: models.usual(definition, parent),
     }
 }
 
-/// The depth of an agent that nobody but the user started.
+/// The depth of an agent that the user started directly.
 const FIRST_DEPTH: u32 = 1;
 /// The depth of the main agent.
 const MAIN_DEPTH: u32 = 0;
 
-/// Who is asked: a child's questions go to whoever its parent's go to.
+/// Who is asked: a child asks the approver of its parent.
 fn approvals(approver: Option<Arc<dyn Approver>>, parent: Option<&RunHandle>) -> Approvals {
     match (parent, approver) {
         (Some(parent), _) => parent.live().approvals.clone(),

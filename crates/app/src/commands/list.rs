@@ -12,6 +12,7 @@ use attache_kernel::{
 use attache_runtime::agents::discovery::watch::Watch;
 use clap::{Args, ValueEnum};
 
+use super::show::lacks_provider;
 use crate::{
     failure::{Exit, Failure},
     print::{
@@ -170,10 +171,11 @@ fn print(inventory: &Inventory, setup: &Setup) -> Result<(), Failure> {
 const MOST_NAME: usize = 64;
 
 fn row(record: &Record) -> Vec<Field> {
-    let model = record.effective_model.as_ref().map_or_else(
-        || "–".to_owned(),
-        |choice| format!("{} ({})", choice.model, choice.chosen_by.as_str()),
-    );
+    let model = match &record.effective_model {
+        None => "–".to_owned(),
+        Some(choice) if lacks_provider(record, choice) => "none".to_owned(),
+        Some(choice) => format!("{} ({})", choice.model, choice.chosen_by.as_str()),
+    };
     let description =
         record.definition.as_ref().and_then(|agent| agent.when_to_use.as_deref()).unwrap_or("–");
     let (state, color) = state(record);

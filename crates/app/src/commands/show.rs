@@ -98,7 +98,9 @@ fn definition(record: &Record) -> Result<&Definition, Failure> {
 fn page(record: &Record, setup: &Setup) -> String {
     let mut page = Page::default();
     let state = record.status.as_str();
-    page.line(&format!("{} ({state})", paint(Tone::Strong, &harmless(&record.name))));
+    let called = record.definition.as_ref().and_then(|agent| agent.display_name.as_ref());
+    let called = called.map(|name| format!(", {}", harmless(name))).unwrap_or_default();
+    page.line(&format!("{}{called} ({state})", paint(Tone::Strong, &harmless(&record.name))));
     if let Some(description) =
         record.definition.as_ref().and_then(|agent| agent.when_to_use.as_ref())
     {
@@ -158,17 +160,22 @@ fn page(record: &Record, setup: &Setup) -> String {
 
 /// What a run gets. Without a provider only a built-in agent has a model.
 fn model_words(record: &Record, model: &ModelChoice) -> String {
-    let is_offline = model.provider == "offline" && record.scope != Scope::Builtin;
     let by = model.chosen_by.as_str();
     match model.model.as_str() {
-        "offline" if is_offline && model.chosen_by == ChosenBy::Parent => {
+        "offline" if lacks_provider(record, model) => {
             "none: no model provider is set up".to_owned()
         }
-        asked if is_offline && asked != "offline" => {
+        asked if lacks_provider(record, model) => {
             format!("none: no model provider is set up for `{asked}` (chosen by: {by})")
         }
         name => format!("{name} on {} (chosen by: {by})", model.provider),
     }
+}
+
+/// Whether a run of the agent would be refused, since no provider is set up and `offline` was not asked for.
+pub(super) fn lacks_provider(record: &Record, model: &ModelChoice) -> bool {
+    let was_asked_for = model.model == "offline" && model.chosen_by != ChosenBy::Parent;
+    model.provider == "offline" && record.scope != Scope::Builtin && !was_asked_for
 }
 
 fn trust_words(record: &Record) -> &'static str {
@@ -202,6 +209,9 @@ fn definition_fields(page: &mut Page, agent: &Definition) {
             run.grace_period_seconds
         ),
     );
+    if let Some(color) = &agent.color {
+        page.field("color", &harmless(color));
+    }
     if !agent.keywords.is_empty() {
         page.field("keywords", &harmless(&agent.keywords.join(", ")));
     }

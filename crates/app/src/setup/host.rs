@@ -33,7 +33,9 @@ use attache_runtime::{
     tasks::{Runs, TreeLimits},
     tool::{
         web_fetch::{WebAccess, WebFetch},
-        web_search::{SearchKey, SearchProvider, SearchSetup, SearchSetupError, WebSearch},
+        web_search::{
+            NO_PROVIDER, SearchKey, SearchProvider, SearchSetup, SearchSetupError, WebSearch,
+        },
     },
     worktree::Worktrees,
 };
@@ -83,7 +85,7 @@ pub(super) fn models(
 }
 
 /// Which tools there are.
-pub(super) fn offer(settings: &Settings) -> Offer {
+pub(super) fn offer(settings: &Settings, environment: &Environment) -> Offer {
     let offered = mcp_servers::in_use(settings).map(|(name, server)| {
         let offer = McpOffer {
             enabled_tools: server.enabled_tools.clone(),
@@ -91,12 +93,37 @@ pub(super) fn offer(settings: &Settings) -> Offer {
         };
         (name.clone(), offer)
     });
+    let no_search = match web_search(settings, environment) {
+        None => Some(NO_PROVIDER.to_owned()),
+        Some(Ok(_)) => None,
+        Some(Err(problem)) => Some(problem.to_string()),
+    };
     Offer {
         subagent_tools: settings.tools.subagent_tools,
         mcp_servers: offered.collect(),
         max_depth: settings.subagents.max_depth,
         custom: Vec::new(),
+        absent: no_search.map(|why| (BuiltinTool::WebSearch.into(), why)).into_iter().collect(),
     }
+}
+
+/// How the web is searched; `None` if no provider is set.
+fn web_search(
+    settings: &Settings,
+    environment: &Environment,
+) -> Option<Result<SearchSetup, SearchSetupError>> {
+    let tools = &settings.tools;
+    let provider = SearchProvider::from_word(tools.web_search_provider.as_deref()?)?;
+    let variable = tools.web_search_env_key.as_deref().or(provider.key_variable());
+    let secret = variable.and_then(|variable| environment.get(variable));
+    let secret = secret.filter(|secret| !secret.trim().is_empty());
+    let key = secret.map(|secret| SearchKey {
+        secret: SecretString::from(secret),
+        from: variable.unwrap_or_default().to_owned(),
+    });
+    let base_url = tools.web_search_base_url.as_deref();
+    let search = SearchSetup::new(provider, base_url, key, variable.unwrap_or_default());
+    Some(search.map(|search| search.through(providers::proxies(environment))))
 }
 
 /// A price is one only with both sides.
@@ -154,31 +181,14 @@ impl Setup {
             private_hosts: settings.tools.web_fetch_private_hosts.clone(),
         });
         let runs = Runs::new(Arc::new(store), patience).with_tool(web).with_commands(commands);
-        let runs = match self.web_search() {
-            None => runs,
+        let runs = match web_search(settings, &self.environment) {
             Some(Ok(search)) => runs.with_tool(WebSearch::new(search)),
-            Some(Err(problem)) => {
-                runs.without_tool(BuiltinTool::WebSearch.into(), problem.to_string())
-            }
+            Some(Err(_)) | None => runs,
         };
+        let absent = self.offer.absent.clone().into_iter();
+        let runs = absent.fold(runs, |runs, (tool, reason)| runs.without_tool(tool, reason));
         let runs = runs.with_slots(settings.subagents.max_concurrent);
         Ok(Runtime::new(Arc::new(host), runs))
-    }
-
-    /// How the web is searched; none if no provider is set.
-    fn web_search(&self) -> Option<Result<SearchSetup, SearchSetupError>> {
-        let tools = &self.settings.tools;
-        let provider = SearchProvider::from_word(tools.web_search_provider.as_deref()?)?;
-        let variable = tools.web_search_env_key.as_deref().or(provider.key_variable());
-        let secret = variable.and_then(|variable| self.environment.get(variable));
-        let secret = secret.filter(|secret| !secret.trim().is_empty());
-        let key = secret.map(|secret| SearchKey {
-            secret: SecretString::from(secret),
-            from: variable.unwrap_or_default().to_owned(),
-        });
-        let base_url = tools.web_search_base_url.as_deref();
-        let search = SearchSetup::new(provider, base_url, key, variable.unwrap_or_default());
-        Some(search.map(|search| search.through(providers::proxies(&self.environment))))
     }
 
     /// How commands are run.

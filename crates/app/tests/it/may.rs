@@ -260,7 +260,7 @@ fn show_lists_what_is_unasked_asked_and_never() {
     let project = with_worker();
     project.file(
         "~/.attache/config.toml",
-        "[permissions]\nallow = [\"Bash(make *)\"]\nask = [\"WebSearch\"]\ndeny = [\"Read(.env)\"]\n",
+        "[permissions]\nallow = [\"Bash(make *)\"]\nask = [\"WebFetch\"]\ndeny = [\"Read(.env)\"]\n",
     );
     let shown = project.json(&["show", "worker", "--json"]);
     let has = |list: &str, what: &str| {
@@ -272,8 +272,7 @@ fn show_lists_what_is_unasked_asked_and_never() {
         ("unasked", "Bash(make *)"),
         ("asked", "other commands"),
         ("asked", "write_file"),
-        ("asked", "web_fetch"),
-        ("asked", "WebSearch"),
+        ("asked", "WebFetch"),
         ("asked", "writes to protected paths"),
         ("never", "Read(.env)"),
     ] {

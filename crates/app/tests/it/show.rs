@@ -119,3 +119,96 @@ fn without_a_provider_the_model_is_what_a_run_gets() {
     assert!(model("plain").ends_with("none: no model provider is set up"));
     assert!(model("Explore").contains("offline on offline"), "{}", model("Explore"));
 }
+
+/// Keys of a definition that do something.
+const EFFECTIVE: [&str; 25] = [
+    "agentType",
+    "displayName",
+    "whenToUse",
+    "keywords",
+    "color",
+    "tools",
+    "disallowedTools",
+    "source",
+    "sourcePath",
+    "dialect",
+    "baseDir",
+    "modelConfig",
+    "forkContext",
+    "promptConfig",
+    "runConfig",
+    "inputConfig",
+    "outputConfig",
+    "disabledFeatures",
+    "executionMode",
+    "approvalMode",
+    "background",
+    "isolation",
+    "permissionMode",
+    "mcpServers",
+    "extras",
+];
+/// Keys that do nothing yet, with a value.
+const WITHOUT_EFFECT: [(&str, &str); 3] =
+    [("hooks", "{Stop: []}"), ("skills", "[pdf]"), ("memory", "user")];
+
+#[test]
+fn every_key_of_a_definition_has_an_effect_or_a_notice() {
+    let project = project();
+    let without = WITHOUT_EFFECT.map(|(key, value)| format!("{key}: {value}\n")).concat();
+    project.file(
+        ".claude/agents/a.md",
+        &format!("---\nname: a\ndescription: d\n{without}---\nbody\n"),
+    );
+    let ran = project.run(&["show", "a", "--as", "json"]);
+    let definition: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let page = project.run(&["show", "a"]).stdout;
+    for key in definition.as_object().unwrap().keys() {
+        let is_told = page.contains(&format!("`{key}` has no effect yet"));
+        let does_nothing = WITHOUT_EFFECT.iter().any(|(name, _)| name == key);
+        assert_eq!(is_told, does_nothing, "{key}: {page}");
+        assert!(does_nothing || EFFECTIVE.contains(&key.as_str()), "what does `{key}` do?");
+    }
+}
+
+#[test]
+fn names_and_colors_for_people_are_shown() {
+    let project = project();
+    let header = "name: a\ndescription: d\ndisplayName: The First\ncolor: green\n";
+    project.file(".attache/agents/a.md", &format!("---\n{header}---\nbody\n"));
+    let page = project.run(&["show", "a"]).stdout;
+    assert!(page.starts_with("a, The First (active)\n"), "{page}");
+    assert!(page.contains("color             green\n"), "{page}");
+}
+
+/// A run does not get `web_search` without a provider of searches.
+#[test]
+fn a_tool_that_no_run_gets_is_not_shown_as_one_of_the_tools() {
+    let project = project();
+    project.file(".claude/agents/a.md", "---\nname: a\ndescription: d\n---\nbody\n");
+    let ran = project.run(&["show", "a", "--json"]);
+    let record: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(!record["effective_tools"].to_string().contains("web_search"), "{record}");
+    assert!(!record["permissions"].to_string().contains("web_search"), "{record}");
+    let withheld = record["withheld_tools"].as_array().unwrap();
+    let search = withheld.iter().find(|withheld| withheld["tool"] == "web_search").unwrap();
+    assert!(search["reason"].as_str().unwrap().contains("set `tools.web_search_provider`"));
+    let ran = project.run(&["may", "a", "web_search", "rust"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.starts_with("deny: "), "{ran:?}");
+
+    let with = ["-c", "tools.web_search_provider=brave", "show", "a", "--json"];
+    let ran = project.command(&with).env("BRAVE_API_KEY", "key-of-a-test").output().unwrap();
+    assert!(String::from_utf8_lossy(&ran.stdout).contains("\"web_search\","), "{ran:?}");
+}
+
+/// Without a provider an agent that is not built in does not run, and `list` says so.
+#[test]
+fn an_agent_without_a_model_is_listed_without_one() {
+    let project = project();
+    project.file(".claude/agents/a.md", "---\nname: a\ndescription: d\n---\nbody\n");
+    let listed = project.run(&["list", "a"]).stdout;
+    assert!(listed.lines().nth(1).unwrap().contains("  none  "), "{listed}");
+    let listed = project.run(&["list", "Explore"]).stdout;
+    assert!(listed.contains("offline (parent)"), "{listed}");
+}

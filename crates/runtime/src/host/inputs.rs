@@ -52,10 +52,11 @@ impl InputError {
         match self {
             Self::Unknown { nearest: Some(near), .. } => Some(format!("did you mean `{near}`?")),
             Self::Unknown { declared, .. } if declared.is_empty() => {
-                Some("it declares no inputs at all".to_owned())
+                Some("it declares no inputs: leave --input out".to_owned())
             }
             Self::Unknown { declared, .. } => Some(format!("it has: {}", declared.join(", "))),
-            Self::Mistyped { .. } | Self::Twice { .. } => None,
+            Self::Twice { .. } => Some("give it once".to_owned()),
+            Self::Mistyped { .. } => None,
         }
     }
 }

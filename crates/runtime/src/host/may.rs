@@ -1,6 +1,6 @@
 //! What would become of a call of an agent, without making it.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use attache_kernel::{
     agent::definition::{Definition, Trust},
@@ -25,6 +25,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Leave {
     filtered: Filtered,
+    /// Tools that no run gets here, each with the reason.
+    absent: BTreeMap<ToolName, String>,
     permissions: Permissions,
     root: PathBuf,
     /// Further directories that file tools may use.
@@ -47,14 +49,15 @@ impl Leave {
         let permissions = permissions.of_run(&root, AutoApproval::AsConfigured);
         let further_roots = workplace.further_roots.iter();
         let further_roots = further_roots.filter_map(|root| root.canonicalize().ok()).collect();
-        Ok(Self { filtered, permissions, root, further_roots })
+        let absent = offer.absent.clone();
+        Ok(Self { filtered, absent, permissions, root, further_roots })
     }
 }
 
 impl Leave {
     /// The tools the agent has.
     pub fn tools(&self) -> impl Iterator<Item = &ToolName> {
-        self.filtered.tools.names()
+        self.filtered.tools.names().filter(|tool| !self.absent.contains_key(*tool))
     }
 
     /// What its calls are judged by.
@@ -69,10 +72,12 @@ impl Leave {
         let Permissions { policy, stance } = &self.permissions;
         let mut judgement = judge(&proposed, &self.filtered.tools, *stance, policy);
         if let (Some(path), false) = (self.outside(tool, arguments), is_denied(&judgement)) {
-            let reason =
-                format!("`{path}` is outside of the workspace, which file tools do not leave");
-            let permission = Permission::Deny { reason: reason.clone() };
-            judgement = Judgement { permission, reason, rule: None };
+            judgement = denied(format!(
+                "`{path}` is outside of the workspace, which file tools do not leave"
+            ));
+        }
+        if let (Some(reason), false) = (self.absent.get(tool), is_denied(&judgement)) {
+            judgement = denied(format!("the tool `{tool}` is not available here: {reason}"));
         }
         if !self.filtered.tools.contains(tool) {
             let name = tool.to_string();
@@ -112,6 +117,10 @@ impl Leave {
             .map(|path| real_path(&self.root, &self.root.join(path)))
             .collect()
     }
+}
+
+fn denied(reason: String) -> Judgement {
+    Judgement { permission: Permission::Deny { reason: reason.clone() }, reason, rule: None }
 }
 
 fn is_denied(judgement: &Judgement) -> bool {

@@ -23,6 +23,8 @@ pub struct Offer {
     pub custom: Vec<ToolName>,
     /// How deep agents may start agents.
     pub max_depth: u32,
+    /// Tools that no run gets here, each with the reason.
+    pub absent: BTreeMap<ToolName, String>,
 }
 
 /// What the settings say of an MCP server's tools.
@@ -51,7 +53,7 @@ impl Offer {
         self.rights_among(definition, trust, (depth, schedule), mcp)
     }
 
-    /// The same for an agent that nobody but the user started, with those tools of MCP servers.
+    /// The same for an agent that the user started directly, with those tools of MCP servers.
     pub(super) fn rights_among(
         &self,
         definition: &Definition,

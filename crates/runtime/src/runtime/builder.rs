@@ -246,6 +246,7 @@ impl RuntimeBuilder {
                 max_depth: self.max_depth,
                 custom,
                 mcp_servers: mcp_offers,
+                absent: BTreeMap::new(),
             },
             mcp: McpServers::new(self.mcp_servers, mcp_setup),
             workplace: Workplace {

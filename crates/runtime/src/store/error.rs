@@ -14,7 +14,7 @@ use crate::disk::remedy::remedy;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The id is not a plain file name.
-    #[error("`{}` cannot name a transcript: {problem}", id.escape_debug())]
+    #[error("`{}` cannot be the id of a run: {problem}", id.escape_debug())]
     InvalidId {
         /// The id.
         id: String,
@@ -22,7 +22,7 @@ pub enum StoreError {
         problem: &'static str,
     },
     /// No transcript has that id.
-    #[error("there is no transcript `{}`", id.escape_debug())]
+    #[error("there is no run `{}`", id.escape_debug())]
     Unknown {
         /// The id.
         id: String,
@@ -89,7 +89,7 @@ pub enum StoreError {
         /// Its format.
         format: u64,
     },
-    /// A line that others follow is none of ours.
+    /// A line in the middle of the file is not valid.
     #[error("line {line} of {} is broken: {problem}", path.display())]
     Broken {
         /// The transcript.

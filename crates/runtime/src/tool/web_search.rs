@@ -19,6 +19,8 @@ use super::{
 };
 use crate::model::http::{self, HttpError, Tls};
 
+/// Why there is no `web_search` without settings.
+pub const NO_PROVIDER: &str = "no search provider is configured; set `tools.web_search_provider`";
 /// The results of a call.
 const MOST_RESULTS: usize = 10;
 /// The bytes of an answer that are read.

@@ -43,6 +43,7 @@ pub(super) fn read(
             let opened = fs::File::open(file).map_err(|error| {
                 Failure::usage(format!("cannot read the task from {}", file.display()))
                     .because(&error)
+                    .hint("give -f a file that you can read, or `-` for standard input")
             })?;
             task_text(opened, &file.display().to_string())?
         }

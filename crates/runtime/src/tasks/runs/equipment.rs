@@ -21,7 +21,10 @@ use crate::{
     mcp_client::Toolbox,
     process::Processes,
     tasks::LiveRun,
-    tool::{FileGuard, HiddenPlaces, ToolContext, artifacts::Artifacts, workspace::Workspace},
+    tool::{
+        FileGuard, HiddenPlaces, ToolContext, artifacts::Artifacts, web_search::NO_PROVIDER,
+        workspace::Workspace,
+    },
     worktree::Worktree,
 };
 
@@ -105,9 +108,7 @@ impl Shared {
 /// Why there is no such tool, where nothing else is said.
 fn absence(tool: &ToolName) -> String {
     match tool.builtin() {
-        Some(BuiltinTool::WebSearch) => {
-            "no search provider is configured; set `tools.web_search_provider`".to_owned()
-        }
+        Some(BuiltinTool::WebSearch) => NO_PROVIDER.to_owned(),
         _ => "this version has no such tool yet".to_owned(),
     }
 }
