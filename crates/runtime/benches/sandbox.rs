@@ -18,7 +18,7 @@ use attache_runtime::sandbox::{
 };
 
 const ROUNDS: usize = 200;
-/// Commands at once, as of so many agents.
+/// Number of commands that run at once, one per agent.
 const AT_ONCE: usize = 100;
 
 fn helper() -> Helper {

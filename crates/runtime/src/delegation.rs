@@ -34,7 +34,7 @@ use crate::{
     tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec},
 };
 
-/// One of the tools, whoever calls it.
+/// One of the tools, for a run or for a client that is not a run.
 trait Delegation: fmt::Debug + Send + Sync {
     fn spec(&self) -> &ToolSpec;
 

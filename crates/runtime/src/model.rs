@@ -27,7 +27,7 @@ use attache_kernel::{
 /// };
 /// use attache_runtime::prelude::*;
 ///
-/// /// Says the same, whatever it is asked.
+/// /// Gives the same answer to every request.
 /// #[derive(Debug)]
 /// struct Parrot;
 ///
@@ -52,7 +52,7 @@ pub trait Model: fmt::Debug + Send + Sync {
     fn call<'a>(&'a self, call: ModelCall<'a>, chunks: Chunks<'a>) -> ModelFuture<'a>;
 
     /// Whether it is a program that reads tools' answers as values. They are then made and kept in the
-    /// conversation, beside the text.
+    /// conversation, in addition to the text.
     fn wants_structured_results(&self) -> bool {
         false
     }

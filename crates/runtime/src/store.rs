@@ -83,11 +83,11 @@ pub trait Store: fmt::Debug + Send + Sync {
         by: &'a RunId,
     ) -> StoreFuture<'a, ResumeClaim>;
 
-    /// Leaves a letter for a run under way, whoever drives it. The id may be the beginning of one where
+    /// Leaves a message for a run under way, in any process. The id may be the beginning of one where
     /// that is clear.
     fn post<'a>(&'a self, id: &'a str, kind: MailKind) -> StoreFuture<'a, Posted>;
 
-    /// Waits until a run has ended or nobody drives it any more, whoever drives it; false if that takes
+    /// Waits until a run of any process has ended or is no longer driven; false if that takes
     /// longer.
     fn wait_for_end<'a>(&'a self, id: &'a str, at_most: Duration) -> StoreFuture<'a, bool>;
 

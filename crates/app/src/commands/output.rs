@@ -1,4 +1,4 @@
-//! `attache output ID`: the result of a run, in whatever process it went on, as `run` prints it.
+//! `attache output ID`: the result of a run, in any process, as `run` prints it.
 
 use std::time::{Duration, Instant};
 

@@ -99,7 +99,7 @@ pub(crate) struct ClientArgs {
     pub(super) description: Option<String>,
 }
 
-/// The options of a run, whoever does it.
+/// The options that `run` and `exec` share.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunOptions {
     /// Read the task from a file; `-` is standard input.
@@ -153,7 +153,7 @@ pub(super) enum Offer {
     /// It is named.
     #[default]
     Noted,
-    /// Whoever sits at the terminal is asked.
+    /// Questions are asked at the terminal.
     Asked,
 }
 

@@ -1,4 +1,4 @@
-//! `attache stop ID…`: ends runs, in whatever process they go on.
+//! `attache stop ID…`: ends runs, in any process.
 
 use std::time::{Duration, Instant};
 

@@ -16,7 +16,7 @@ pub(crate) enum Tone {
     Warning,
     /// Something that is wrong.
     Bad,
-    /// Something beside the point.
+    /// Secondary text.
     Faint,
     /// A heading.
     Strong,

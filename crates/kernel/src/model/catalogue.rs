@@ -2,7 +2,7 @@
 //! model is at home.
 //!
 //! A price is never guessed: it is given for a model of the table or a dated version of one. A window
-//! or a way of thinking may be taken from the model's nearest relative, since a wrong one is mended by
+//! or a way of thinking may be taken from the model's nearest relative, since a wrong one is corrected by
 //! the provider's answer. What the catalogue does not know it says nothing about.
 
 mod table;

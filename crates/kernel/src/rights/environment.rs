@@ -60,7 +60,7 @@ const WITHHELD: &[&str] = &[
 /// Beginnings of names that are withheld.
 const WITHHELD_PREFIXES: &[&str] = &["ATTACHE_", "BASH_FUNC_", "AWS_SESSION", "OP_SESSION_"];
 
-/// Beginnings of values that are keys whatever the variable is called.
+/// Prefixes of values that are keys, under any variable name.
 const KEY_PREFIXES: &[&str] = &[
     "sk-",
     "sk_live_",

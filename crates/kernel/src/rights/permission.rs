@@ -41,7 +41,7 @@ pub enum Permission {
 pub struct Foresight {
     /// Where the files really lie that it would change, or that its command names; links followed.
     pub paths: Vec<RealPath>,
-    /// The command or the diff, for whoever is asked.
+    /// The command or the diff, shown in the question.
     pub preview: Option<String>,
     /// Whether the running program that it types into is held by the sandbox.
     pub is_confined: bool,

@@ -1,6 +1,6 @@
 //! Protected paths: files that decide what agents may do, or that other programs run.
 //!
-//! A write to one of them asks, whatever approves other writes; the sandbox keeps them read-only.
+//! A write to one of them always asks; the sandbox keeps them read-only.
 //! Each is protected at any depth of the workspace, whether it exists or not.
 
 /// What is protected, relative to any directory of the workspace: with everything below it.

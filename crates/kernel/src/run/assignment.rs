@@ -200,7 +200,7 @@ impl BackgroundWork {
     }
 }
 
-/// What templates can refer to beside the task and the inputs.
+/// What templates can refer to besides the task and the inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TemplateFacts {
     /// The working directory.

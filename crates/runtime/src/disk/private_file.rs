@@ -36,7 +36,7 @@ pub(crate) enum Refusal {
     Unreadable(io::Error),
 }
 
-/// Opens a file to read it; none if there is none.
+/// Opens a file to read it; `None` if it does not exist.
 pub(crate) fn open(path: &Path, privacy: Privacy) -> Result<Option<File>, Refusal> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {

@@ -19,7 +19,7 @@ pub(super) struct Recorder {
     events: EventLog,
     next_seq: u64,
     held: Option<Held>,
-    /// The same of calls, which put out their pieces side by side.
+    /// The same for calls, whose output arrives in parallel.
     held_output: BTreeMap<ToolCallId, String>,
 }
 

@@ -48,7 +48,7 @@ pub struct Proxies {
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// A proxy's address is none.
+    /// A proxy's address is not valid.
     #[error("the proxy in {variable} is not an address")]
     Proxy {
         /// Where it was written.

@@ -71,7 +71,7 @@ pub enum ReplayError {
         /// Why.
         reason: String,
     },
-    /// A line is none of a transcript.
+    /// A line is not a line of a transcript.
     #[error("{path}, line {line}: {reason}")]
     Line {
         /// The file.

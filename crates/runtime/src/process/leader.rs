@@ -1,6 +1,6 @@
 //! The process that was started itself, and the group it leads.
 //!
-//! Invariant: it is ended with its group and reaped, whatever happens to its owner. Its number is not
+//! Invariant: it is ended with its group and reaped, even if its owner is dropped. Its number is not
 //! given back to the system before the group was killed, so no other group is ever hit.
 //!
 //! A helper of the sandbox is asked to end: it ends everything below it, and tidies up. If it does not

@@ -115,7 +115,7 @@ impl Supervisor {
         self.progress.send_modify(|progress| progress.ending = Some(ending));
     }
 
-    /// Takes what was read: so many bytes of the buffer, none at the end.
+    /// Takes what was read: that number of bytes of the buffer, 0 at the end.
     async fn take(&mut self, read: Option<usize>, buffer: &[u8]) -> Flow {
         let bytes = read.and_then(|read| buffer.get(..read)).unwrap_or_default();
         if bytes.is_empty() {

@@ -118,7 +118,7 @@ impl Client {
 
     pub(crate) fn tell_started(&self, run: &RunHandle) {
         if let Some(started) = &self.started {
-            // Whoever wanted to know may be gone.
+            // The receiver may be gone.
             started.send(run.clone()).unwrap_or_default();
         }
     }

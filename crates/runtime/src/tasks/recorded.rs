@@ -1,6 +1,6 @@
 //! A run as its journal tells of it: the result that was handed out when it ended, or what there is so far.
 //!
-//! Invariant: the result of a run that has ended is the one its caller got, field by field, whoever asks and
+//! Invariant: the result of a run that has ended is the one its caller got, field by field, from any process and
 //! whenever.
 
 use std::{collections::BTreeSet, path::Path, time::Duration};

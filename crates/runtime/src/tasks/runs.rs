@@ -114,7 +114,7 @@ impl Runs {
         self
     }
 
-    /// The same without that tool, for a reason that is told to whoever asks for it. Only before the first run.
+    /// The same without that tool, for a reason that is given when an agent lists it. Only before the first run.
     #[must_use]
     pub fn without_tool(mut self, tool: ToolName, reason: impl Into<String>) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {

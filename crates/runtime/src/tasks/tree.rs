@@ -27,7 +27,7 @@ struct Used {
 }
 
 impl TreeBudget {
-    /// The budget of a tree of which so much was used before.
+    /// The budget of a tree, of which these tokens and this cost were used before.
     pub(crate) fn new(limits: TreeLimits, tokens: u64, cost_usd: f64) -> Self {
         Self { limits, used: Mutex::new(Used { tokens, cost_usd }) }
     }

@@ -1,5 +1,5 @@
 //! What the tools that run commands have in common: the command as a call gives it, where it runs, and
-//! how it is shown to whoever is asked.
+//! how it is shown in a question.
 
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ impl CommandCall {
         Ok(Self { command, workdir, reach, justification })
     }
 
-    /// The command as whoever is asked sees it.
+    /// The command as it is shown in a question.
     pub(super) fn preview(&self) -> String {
         let mut text = self.command.to_string();
         if let Some(workdir) = &self.workdir {

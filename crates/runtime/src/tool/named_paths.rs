@@ -1,6 +1,6 @@
 //! The files that a command names, as they really lie: seen from where it runs, links followed.
 //!
-//! It is for rules about files. Whatever a literal word of the command may be as a path is one, seen from
+//! It is for rules about files. Every literal word of the command that may be a path counts as one, seen from
 //! its working directory and from every directory it goes to.
 
 use std::path::{Component, Path, PathBuf};

@@ -34,7 +34,7 @@ impl OutputSink {
     pub fn send(&self, text: impl Into<String>) {
         if let Some((call_id, sender)) = &self.to {
             let piece = Piece { call_id: call_id.clone(), text: text.into() };
-            // Whoever watches has more than enough to read, or is gone.
+            // The reader is behind, or gone.
             drop(sender.try_send(piece));
         }
     }

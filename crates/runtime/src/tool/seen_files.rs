@@ -37,7 +37,7 @@ struct Files {
 #[derive(Debug, Clone)]
 struct Seen {
     stamp: Stamp,
-    /// The content, where all of it was at hand.
+    /// The content, where all of it was read.
     content: Option<Content>,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Earlier {
 }
 
 impl SeenFiles {
-    /// The agent sees a file with this stamp; with its content, where all of it is at hand.
+    /// The agent sees a file with this stamp; with its content, where all of it was read.
     pub(super) fn saw(&self, place: &Location, stamp: Stamp, content: Option<&[u8]>) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let path = place.absolute();

@@ -18,7 +18,7 @@ use crate::process::{CommandEnvironment, Exit, Program};
 /// How long one command of git may take. Large repositories take long to check out.
 const LIMIT: Duration = Duration::from_mins(10);
 
-/// What always counts, whatever the repository says.
+/// Settings that override the repository's configuration.
 const ALWAYS: [(&str, &str); 15] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),

@@ -51,7 +51,7 @@ impl Lease {
                 Err(Errno::WOULDBLOCK) => return Ok(None),
                 Err(error) => return Err(error.into()),
             }
-            // Whoever had it may have removed the file meanwhile.
+            // The former holder may have removed the file in the meantime.
             let is_there = fs::metadata(&path);
             if is_there.is_ok_and(|there| there.ino() == file.metadata().map_or(0, |it| it.ino())) {
                 return Ok(Some(Self { file, path }));

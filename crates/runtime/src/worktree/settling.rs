@@ -47,7 +47,7 @@ pub(super) struct Settling<'w> {
 }
 
 impl Settling<'_> {
-    /// Git with the repository of the worktree, whatever the agent has put in the place of the link to it.
+    /// Git with the repository of the worktree, even if the agent replaced the link to it.
     async fn git(&self) -> Result<Git, WorktreeError> {
         let facts = self.facts;
         let place = self.worktrees.made()?;

@@ -39,7 +39,7 @@ pub(crate) enum ProjectFormat {
 }
 
 impl Project {
-    /// The project a working directory belongs to. The user's own settings are none of a project's,
+    /// The project a working directory belongs to. The user's own settings do not belong to a project,
     /// even where the home directory is a repository.
     pub(crate) fn around(
         working_directory: &Path,

@@ -51,7 +51,7 @@ impl ProjectUse {
     pub(super) const ADDED: Self = Self::Within { admits: is_added, label: "may add" };
     /// A number that is not larger.
     pub(super) const LOWERED: Self = Self::Within { admits: is_lowered, label: "may lower" };
-    /// A cap that is not larger, where 0 is none.
+    /// A cap that is not larger, where 0 means no cap.
     pub(super) const CAPPED: Self = Self::Within { admits: is_capped, label: "may lower" };
     /// A list of which nothing is new, where the empty one is everything.
     pub(super) const FEWER: Self = Self::Within { admits: is_fewer, label: "may narrow" };

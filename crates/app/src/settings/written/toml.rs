@@ -26,7 +26,7 @@ pub(crate) fn read(path: &Path, text: &str) -> Result<Table, SettingsError> {
         .map_err(|TooBig { offset }| syntax(offset, "the number is too large"))
 }
 
-/// Reads one TOML value of the command line or the environment; what is not TOML is none.
+/// Reads one TOML value of the command line or the environment; `None` if it is not TOML.
 pub(crate) fn read_value(text: &str, origin: &Origin) -> Option<Node> {
     let value = DeValue::parse(text).ok()?;
     node(&value, &|_| origin.clone()).ok()

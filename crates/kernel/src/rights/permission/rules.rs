@@ -39,7 +39,7 @@ impl PermissionRule {
     }
 
     /// An entry of a list that denies or asks. One that is not understood becomes rules for all calls of
-    /// the tools it names, with what is wrong; there are none if it names no tool that is known.
+    /// the tools it names, with what is wrong; empty if it names no known tool.
     pub fn restricting(entry: &str, origin: &str) -> (Vec<Self>, Option<ToolRuleError>) {
         match ToolRule::parse_denial(entry) {
             Ok(rule) => {
@@ -47,7 +47,7 @@ impl PermissionRule {
                 let is_about_edits = rule.is_unrestricted() && rule.tools().covers(&edits);
                 let others = BuiltinTool::WRITERS.iter().map(|tool| ToolName::Builtin(*tool));
                 let others = others.filter(|tool| is_about_edits && !rule.tools().covers(tool));
-                // Whoever may not edit may not write in another way.
+                // An agent that may not edit may not write in another way.
                 let others: Vec<Self> =
                     others.map(|tool| Self::new(ToolRule::of_tool(tool), entry, origin)).collect();
                 let mut rules = vec![Self::new(rule, entry, origin)];

@@ -23,7 +23,7 @@ use crate::rights::{
 pub enum SessionGrant {
     /// Commands that begin with these words.
     Command(Vec<String>),
-    /// Changing this file, or whatever the tool does with it.
+    /// Any call of the tool on this file.
     File {
         /// The tool; one for all that write.
         tool: ToolName,
@@ -80,7 +80,7 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "yarn",
     "zig",
 ];
-/// Of these, the subcommands that run whatever their argument names.
+/// Of these, the subcommands that run the program their argument names.
 const RUNNERS: &[&str] = &["run", "exec", "x", "dlx", "tool", "script"];
 /// Programs of which only the very same call is covered: they run what their arguments say, or what they
 /// do cannot be undone.

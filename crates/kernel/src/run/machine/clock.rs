@@ -55,7 +55,7 @@ impl Clock {
         self.elapsed_ms(until).saturating_sub(self.paused_ms)
     }
 
-    /// When so much time will be used up; none while the clock stands.
+    /// When that much time will be used up; `None` while the clock is paused.
     pub(crate) fn deadline_ms(&self, limit_ms: u64) -> Option<u64> {
         let end = self.started_ms.saturating_add(self.paused_ms);
         (!self.is_paused()).then(|| end.saturating_add(limit_ms))

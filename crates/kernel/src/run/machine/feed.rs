@@ -160,7 +160,7 @@ impl Run {
         self.happened(Event::ReplyCutOff { text }, now)
     }
 
-    /// An answer is lost of which the provider had counted so much already. Call it before the failure,
+    /// An answer was lost after the provider had counted this usage. Call it before the failure,
     /// [`Run::cancelled`] or [`Run::clock`] is told.
     pub fn lost_answer_counted(
         &mut self,

@@ -38,7 +38,7 @@ pub enum OriginError {
     /// Its host holds something that others might read differently.
     #[error("its host holds something else than letters, digits, dots and hyphens")]
     Host,
-    /// Its port is none.
+    /// Its port is not a valid port.
     #[error("its port is not a number up to 65535")]
     Port,
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::retry_after;
 
-/// So much of a refusal's body is read.
+/// Maximum number of bytes read of an error body.
 pub(super) const MOST_BODY_BYTES: usize = 64 << 10;
-/// So much of a provider's words is repeated.
+/// Maximum length of a provider's message that is repeated.
 const MOST_WORDS: usize = 2000;
 
 /// An answer with a status other than success.

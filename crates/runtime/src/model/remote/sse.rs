@@ -92,7 +92,7 @@ impl SseParser {
         Ok(std::mem::take(&mut self.has_data).then_some(data))
     }
 
-    /// What came beside the events: some providers put an error there as they would without a stream.
+    /// What came outside of the events: some providers put an error there as they would without a stream.
     pub(crate) fn stray(&self) -> Vec<u8> {
         [self.stray.as_slice(), &self.line].concat()
     }

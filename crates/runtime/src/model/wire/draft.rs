@@ -69,7 +69,7 @@ impl Draft {
         self.parts.push_mut(part)
     }
 
-    /// The part that is called by that number; it begins if there is none.
+    /// The part that is called by that number; it is created if it does not exist.
     pub(super) fn part_or_begin(
         &mut self,
         number: u64,
@@ -112,9 +112,9 @@ fn finished(part: DraftPart) -> AssistantPart {
         DraftPart::Call { id, name, arguments, data } => {
             let mut call = ToolCall::new(ToolCallId::new(id), name, arguments);
             if call.arguments().is_err()
-                && let Cow::Owned(mended) = escapes::mended(call.written_arguments())
+                && let Cow::Owned(repaired) = escapes::repaired(call.written_arguments())
             {
-                call = ToolCall::new(call.id, call.name, mended);
+                call = ToolCall::new(call.id, call.name, repaired);
             }
             call.provider_data = data;
             AssistantPart::ToolCall { call }

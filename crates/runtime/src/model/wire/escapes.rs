@@ -9,15 +9,15 @@ use serde::de::DeserializeOwned;
 
 /// Reads JSON, half characters or not.
 pub(super) fn read<Read: DeserializeOwned>(text: &str) -> Result<Read, serde_json::Error> {
-    serde_json::from_str(text).or_else(|error| match mended(text) {
-        Cow::Owned(mended) => serde_json::from_str(&mended),
+    serde_json::from_str(text).or_else(|error| match repaired(text) {
+        Cow::Owned(repaired) => serde_json::from_str(&repaired),
         Cow::Borrowed(_) => Err(error),
     })
 }
 
-/// JSON without its half characters; borrowed if there is none.
-pub(super) fn mended(text: &str) -> Cow<'_, str> {
-    let mut mended = Cow::Borrowed("");
+/// JSON with lone surrogates replaced; borrowed if it has none.
+pub(super) fn repaired(text: &str) -> Cow<'_, str> {
+    let mut repaired = Cow::Borrowed("");
     let (mut rest, mut kept) = (text, text);
     while let Some((escape, after)) = next_escape(rest) {
         rest = after;
@@ -36,14 +36,14 @@ pub(super) fn mended(text: &str) -> Cow<'_, str> {
         };
         if !whole {
             let before = kept.len() - escape.len() - after.len();
-            mended.to_mut().push_str(kept.get(..before).unwrap_or_default());
-            mended.to_mut().push('\u{fffd}');
+            repaired.to_mut().push_str(kept.get(..before).unwrap_or_default());
+            repaired.to_mut().push('\u{fffd}');
             kept = after;
         }
     }
-    match mended {
+    match repaired {
         Cow::Borrowed(_) => Cow::Borrowed(text),
-        Cow::Owned(mended) => Cow::Owned(mended + kept),
+        Cow::Owned(repaired) => Cow::Owned(repaired + kept),
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
             assert!(read::<Value>(text).is_err(), "{text}");
         }
         let whole = r#"{"a":"\ud83d\ude00 \\ud83d \u00e4"}"#;
-        assert!(matches!(mended(whole), Cow::Borrowed(_)));
+        assert!(matches!(repaired(whole), Cow::Borrowed(_)));
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! The disk queue: brings the end of every turn onto the disk soon after it, beside the run.
+//! The disk queue: brings the end of every turn onto the disk soon after it, off the thread of the run.
 //!
 //! One sync a file is under way at a time, and few in all: a slow disk is asked for the last state, not
 //! for every one, and turns that follow each other within moments share a sync.

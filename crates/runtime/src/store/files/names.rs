@@ -86,7 +86,7 @@ pub(super) fn folders(sessions: &Path) -> io::Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in entries {
         let entry = entry?;
-        // A link leads out of the store and is none of its folders.
+        // A link leads out of the store; it is not one of its directories.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             folders.push(entry.path());
         }

@@ -47,7 +47,7 @@ pub(super) struct OpenJournal {
     folders_are_on_disk: AtomicBool,
 }
 
-/// Brings what was written onto the disk, from any thread and beside the writing.
+/// Brings what was written onto the disk, from any thread and in parallel to writing.
 #[derive(Debug, Clone)]
 pub struct Syncer(Arc<OpenJournal>);
 

@@ -1,6 +1,6 @@
 //! Addresses: which are of the public network.
 //!
-//! Whatever is not known to be public is not: the addresses of this machine, of private networks, of links,
+//! An address that is not known to be public is refused: the addresses of this machine, of private networks, of links,
 //! those that stand for another address, and those that are reserved.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -100,7 +100,7 @@ impl Root {
             .ok()?;
         let stamp = Stamp::of(&rustix::fs::fstat(&file).ok()?)?;
         let size = usize::try_from(stamp.size).ok().filter(|size| *size <= most)?;
-        // One byte more than there should be: a file that grows is none to be read in passing.
+        // One byte more than its size: a file that grew is not read on the fast path.
         let mut content = vec![0; size + 1];
         let mut into = [io::IoSliceMut::new(&mut content)];
         let read = rustix::io::preadv2(&file, &mut into, 0, ReadWriteFlags::NOWAIT)

@@ -48,7 +48,7 @@ pub(super) struct Missing {
     /// The part that exists, below the root.
     pub(super) relative: PathBuf,
     end: End,
-    /// The names beside the part that is missing.
+    /// The names in the directory of the missing part.
     names: Vec<OsString>,
 }
 

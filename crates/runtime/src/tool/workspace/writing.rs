@@ -60,7 +60,7 @@ struct Hidden {
 }
 
 impl Destination {
-    /// Writes a content beside the destination. `replaces` is the file expected there, `like` the one
+    /// Writes the content to a file next to the destination. `replaces` is the file expected there, `like` the one
     /// whose permissions and owner the new file gets.
     pub(crate) fn prepare(
         &self,
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Whatever happens between the writing and the renaming, a file that nobody expected stays.
+    /// A file that appears between the writing and the renaming is not overwritten.
     #[test]
     fn a_file_that_is_not_the_expected_one_is_left_alone() {
         let place = Place::new();

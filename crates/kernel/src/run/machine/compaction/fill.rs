@@ -42,7 +42,7 @@ impl Default for Count {
 pub(crate) enum Level {
     /// There is room, as far as is known.
     Fits,
-    /// Soon there will be none, or there is none and the provider does not mind.
+    /// Little room is left, or none although the provider still accepts the conversation.
     NearlyFull,
     /// What the model has not read yet is too long for the room there is.
     UnreadTooLong,

@@ -30,7 +30,7 @@ const USUAL_OUTPUT: u64 = 8192;
 const NEW_MODEL_OUTPUT: u64 = 32_000;
 /// Nothing below it is thinking.
 const LEAST_THINKING: u64 = 1024;
-/// What is left for the answer beside the thinking.
+/// Tokens left for the answer after thinking.
 const ANSWER_ROOM: u64 = 8192;
 
 #[derive(Serialize)]

@@ -28,7 +28,7 @@ use crate::model::wire::{
 /// What stands for the signature of a call that another model made.
 const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// Every model that counts its thinking can think so much.
+/// Thinking budget that every model with a counted budget accepts.
 const MOST_THINKING: u64 = 24_576;
 
 #[derive(Serialize)]
