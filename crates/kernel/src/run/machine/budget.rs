@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Run,
-    compaction::{BYTES_PER_TOKEN, FEWEST_BYTES_PER_TOKEN},
+    compaction::{BYTES_PER_TOKEN, FEWEST_BYTES_PER_TOKEN, fill::Fill},
     state::State,
 };
 use crate::{model::usage::Usage, run::event::Event};
@@ -26,16 +26,23 @@ pub(crate) struct LastAnswer {
     /// US dollars per token, input and output together; none before the first answer with a price. Until
     /// then the price of input counts, where it is known.
     usd_per_token: Option<f64>,
+    /// The input tokens that the provider counted for the last turn beyond the guess: what messages take
+    /// besides their text. Every turn is expected to add as many.
+    unforeseen_tokens: u64,
 }
 
 impl LastAnswer {
-    /// The same after an answer that used so much.
-    pub(crate) fn after(self, usage: &Usage, cost_usd: Option<f64>) -> Self {
+    /// The same after an answer with that usage to a conversation that was this full; `None` for a summary,
+    /// whose request is not like the others.
+    pub(crate) fn after(self, usage: &Usage, cost_usd: Option<f64>, asked: Option<Fill>) -> Self {
         let tokens = usage.total_tokens();
         let usd_per_token = cost_usd.filter(|_| tokens > 0).map(|usd| usd / as_float(tokens));
+        let unforeseen = asked.filter(|asked| asked.is_measured());
+        let unforeseen = unforeseen.map(|asked| usage.input_tokens.saturating_sub(asked.tokens()));
         Self {
             output_tokens: Some(usage.output_tokens),
             usd_per_token: usd_per_token.or(self.usd_per_token),
+            unforeseen_tokens: unforeseen.unwrap_or(self.unforeseen_tokens),
         }
     }
 }
@@ -92,7 +99,12 @@ impl Run {
         let unmeasured = if state.fill.is_measured() { 0 } else { self.tools_bytes };
         if let Some(output_tokens) = state.last_answer.output_tokens {
             let tools = unmeasured / BYTES_PER_TOKEN;
-            return state.fill.tokens().saturating_add(tools).saturating_add(output_tokens);
+            // A guess lacks what the provider counts beyond the text for all turns, a count for the newest.
+            let turns = u64::try_from(state.conversation.len().div_ceil(2)).unwrap_or(u64::MAX);
+            let turns = if state.fill.is_measured() { 1 } else { turns };
+            let unforeseen = state.last_answer.unforeseen_tokens.saturating_mul(turns);
+            let asked = state.fill.tokens().saturating_add(unforeseen);
+            return asked.saturating_add(tools).saturating_add(output_tokens);
         }
         // Nothing is known yet, so the guess is a high one.
         let tools = unmeasured.div_ceil(FEWEST_BYTES_PER_TOKEN);

@@ -440,7 +440,8 @@ impl State {
     /// Counts an answer. That to a request for a summary is kept aside.
     fn take_in_answer(&mut self, message: &Arc<Message>, usage: &Usage, cost_usd: Option<f64>) {
         self.cost.add(cost_usd);
-        self.last_answer = self.last_answer.after(usage, cost_usd);
+        let asked = self.summary.is_none().then_some(self.fill);
+        self.last_answer = self.last_answer.after(usage, cost_usd, asked);
         let fill = self.count(usage, message);
         match &mut self.summary {
             Some(summary) => {

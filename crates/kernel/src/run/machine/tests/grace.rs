@@ -3,6 +3,7 @@
 use super::*;
 use crate::run::{
     Demand, ModelFailure,
+    machine::compaction::fill::Fill,
     outcome::{RecoveredFrom, Status},
 };
 
@@ -184,6 +185,37 @@ fn a_token_budget_leads_to_a_last_chance() {
         )
     );
     assert!(outcome.usage.total_tokens() <= 600);
+}
+
+/// Providers count more than the text: each message has a frame, each call a name and an id.
+#[test]
+fn a_provider_that_counts_more_than_the_text_does_not_exceed_the_budget() {
+    for cap in (1500..6000).step_by(97) {
+        let mut script = Script::begin(with_limits(|limits| {
+            limits.max_tokens = Some(cap);
+            limits.max_turns = 100;
+        }));
+        for turn in 0..100 {
+            if script.run.has_ended() {
+                break;
+            }
+            let conversation = script.run.conversation();
+            let frames = 25 * u64::try_from(conversation.len()).unwrap();
+            let tools = script.run.tools_bytes / 4;
+            let input_tokens = Fill::guessed(conversation).tokens() + tools + frames;
+            let id = format!("call-{turn}");
+            let mut reply = reply(vec![read(&id, &id)]);
+            reply.usage = Usage { input_tokens, output_tokens: 20, ..Usage::default() };
+            script.answers(reply);
+            if script.open().contains(&id) {
+                script.returns(&id, "text");
+            }
+        }
+        // A token is lost to rounding here and there.
+        let spent = script.run.state.tokens_spent();
+        assert!(spent <= cap + 5, "{spent} of {cap}");
+        assert!(spent > cap / 2, "{spent} of {cap}");
+    }
 }
 
 #[test]
