@@ -93,7 +93,7 @@ impl Tty {
                 // Ctrl-D is an end, too.
                 [] | [4] => return Ok(None),
                 [letter, rest @ ..]
-                    if letter.is_ascii_alphabetic() && rest.iter().all(is_enter) =>
+                    if letter.is_ascii_alphabetic() && rest.iter().copied().all(is_enter) =>
                 {
                     // A script, or a fast hand, sends the key and Enter at once.
                     self.entered.store(!rest.is_empty(), Ordering::Relaxed);
@@ -154,7 +154,7 @@ impl Tty {
     }
 }
 
-fn is_enter(byte: &u8) -> bool {
+fn is_enter(byte: u8) -> bool {
     matches!(byte, b'\r' | b'\n')
 }
 
