@@ -156,10 +156,8 @@ const WITHOUT_EFFECT: [(&str, &str); 3] =
 fn every_key_of_a_definition_has_an_effect_or_a_notice() {
     let project = project();
     let without = WITHOUT_EFFECT.map(|(key, value)| format!("{key}: {value}\n")).concat();
-    project.file(
-        ".claude/agents/a.md",
-        &format!("---\nname: a\ndescription: d\n{without}---\nbody\n"),
-    );
+    project
+        .file(".claude/agents/a.md", format!("---\nname: a\ndescription: d\n{without}---\nbody\n"));
     let ran = project.run(&["show", "a", "--as", "json"]);
     let definition: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     let page = project.run(&["show", "a"]).stdout;
@@ -175,7 +173,7 @@ fn every_key_of_a_definition_has_an_effect_or_a_notice() {
 fn names_and_colors_for_people_are_shown() {
     let project = project();
     let header = "name: a\ndescription: d\ndisplayName: The First\ncolor: green\n";
-    project.file(".attache/agents/a.md", &format!("---\n{header}---\nbody\n"));
+    project.file(".attache/agents/a.md", format!("---\n{header}---\nbody\n"));
     let page = project.run(&["show", "a"]).stdout;
     assert!(page.starts_with("a, The First (active)\n"), "{page}");
     assert!(page.contains("color             green\n"), "{page}");
