@@ -206,13 +206,12 @@ impl Host {
         root: &Path,
         auto: AutoApproval,
     ) -> Permissions {
-        match parent.map(|parent| &parent.live().permissions) {
-            Some(above) => {
-                let (policy, stance) = (Arc::clone(&above.policy), stance.under(above.stance));
-                Permissions { policy, stance }.of_child(root, auto)
-            }
-            None => Permissions { policy: Arc::clone(&self.policy), stance }.of_run(root, auto),
-        }
+        let Some(above) = parent.map(|parent| &parent.live().permissions) else {
+            let policy = Arc::clone(&self.policy);
+            return Permissions { policy, stance, trust: Vec::new() }.of_run(root, auto);
+        };
+        let (policy, stance) = (Arc::clone(&above.policy), stance.under(above.stance));
+        Permissions { policy, stance, trust: above.trust.clone() }.of_child(root, auto)
     }
 
     /// What caps the cost of a run with that cap of its own.

@@ -1,8 +1,15 @@
 //! `attache trust` and `attache untrust`.
 
+use attache_testkit::{
+    project::TestProject,
+    scripted_server::{Gate, ScriptedServer, WireApi, tool_call},
+};
 use serde_json::{Value, json};
 
-use crate::project;
+use crate::{
+    project,
+    providers::{completes, lab},
+};
 
 fn tools(record: &Value) -> Vec<&str> {
     record["effective_tools"]
@@ -191,4 +198,51 @@ fn nothing_to_trust_is_said_as_it_is() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{arguments:?}");
         assert!(ran.stderr.contains(told), "{arguments:?}: {}", ran.stderr);
     }
+}
+
+/// A trusted agent writes `before.txt`; then something happens; then it tries to write `after.txt` and
+/// to read. The last request of the model.
+fn with_meanwhile(meanwhile: impl FnOnce(&TestProject)) -> (TestProject, String) {
+    let (server, gate, api) = (ScriptedServer::start(), Gate::new(), WireApi::Chat);
+    let write = |path: &str| tool_call(path, "write_file", &json!({"path": path, "content": "x"}));
+    let look = json!({"path": "src/main.py"});
+    server.answer(api.answer(&write("before.txt")));
+    let then = write("after.txt").then_tool_call("look", "read_file", &look);
+    server.answer(api.answer(&then).gated(&gate, 0));
+    server.answer(api.answer(&completes("Done.")));
+    let project = lab(&server, api, "");
+    project.agent("worker", "description: d\ntools: Read, Write");
+    assert_eq!(project.run(&["trust", "worker", "--yes"]).code, Some(0));
+    let ran = std::thread::scope(|scope| {
+        let run = scope.spawn(|| project.run(&["run", "worker", "go", "--approve", "all"]));
+        gate.wait_until_reached(1);
+        meanwhile(&project);
+        gate.open();
+        run.join().unwrap()
+    });
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let told = String::from_utf8_lossy(&server.requests().last().unwrap().body).into_owned();
+    assert!(told.contains("print(1)"), "{told}");
+    assert!(project.root().join("before.txt").exists(), "{told}");
+    (project, told)
+}
+
+#[test]
+fn trust_that_is_withdrawn_during_a_run_counts_for_the_next_call() {
+    let (project, _) = with_meanwhile(|project| {
+        project.agent("other", "description: d");
+        project.run(&["trust", "other", "--yes"]);
+    });
+    assert!(project.root().join("after.txt").exists());
+    let (project, told) = with_meanwhile(|project| {
+        assert_eq!(project.run(&["untrust", "worker"]).code, Some(0));
+    });
+    assert!(!project.root().join("after.txt").exists());
+    assert!(told.contains("the agent worker is no longer trusted"), "{told}");
+    let (project, told) = with_meanwhile(|project| {
+        project.agent("worker", "description: changed\ntools: Read, Write");
+        project.run(&["trust", "worker", "--yes"]);
+    });
+    assert!(!project.root().join("after.txt").exists());
+    assert!(told.contains("the agent worker is no longer trusted"), "{told}");
 }

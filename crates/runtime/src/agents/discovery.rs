@@ -21,9 +21,10 @@ use attache_kernel::agent::{
     registry::{Candidate, DiscoveryEvent, DiscoveryKind},
 };
 
+pub(crate) use self::file::Stamp;
 pub use self::places::{DiscoveryMode, LinkRule, Place, Places};
 use self::{
-    file::{Content, Hashing, Stamp},
+    file::{Content, Hashing},
     walk::Entry,
 };
 use crate::agents::{

@@ -4,6 +4,8 @@
 //! trusted, nor is an agent whose base directory now leads elsewhere. Agent files and project settings
 //! are trusted in the same way.
 
+mod watch;
+
 use std::{
     collections::BTreeMap,
     fs::{self, File},
@@ -19,6 +21,7 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+pub(crate) use self::watch::TrustWatch;
 use crate::disk::{
     private_file::{self, Privacy, Refusal},
     remedy::remedy,

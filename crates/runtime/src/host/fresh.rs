@@ -43,6 +43,9 @@ impl Host {
         let above = order.parent.as_ref();
         let place = (depth, order.schedule);
         let equipped = self.equipped(&definition, trust, place, above, &mut notices).await;
+        let trust_watch = self.trust_watch(Some(&record), order.trust, |trust| {
+            self.rights_like(&equipped, &definition, trust, place, above)
+        });
         let filtered = equipped.filtered;
         let parent_model = parent.map_or_else(
             || self.models.parent_model(),
@@ -64,7 +67,8 @@ impl Host {
         let stance = Stance::of(&definition);
         let permissions = self
             .permissions(stance, order.parent.as_ref(), &root, order.auto_approval)
-            .believing(&equipped.toolbox);
+            .believing(&equipped.toolbox)
+            .while_trusted(trust_watch);
         let session = parent.map(|parent| parent.session_id.clone());
         let session = session.or_else(|| order.session.clone()).unwrap_or_else(new_session_id);
         let ids = (run_id, session);

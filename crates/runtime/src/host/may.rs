@@ -45,7 +45,7 @@ impl Leave {
         let root = workplace.folder(definition, trust, None)?;
         let root = root.canonicalize().unwrap_or(root);
         let filtered = offer.rights(definition, trust, (FIRST_DEPTH, Schedule::Foreground), None);
-        let permissions = Permissions { policy, stance: Stance::of(definition) };
+        let permissions = Permissions { policy, stance: Stance::of(definition), trust: Vec::new() };
         let permissions = permissions.of_run(&root, AutoApproval::AsConfigured);
         let further_roots = workplace.further_roots.iter();
         let further_roots = further_roots.filter_map(|root| root.canonicalize().ok()).collect();
@@ -69,7 +69,7 @@ impl Leave {
     pub fn judge(&self, tool: &ToolName, arguments: &Value) -> Judgement {
         let foresight = Foresight { paths: self.written(tool, arguments), ..Foresight::default() };
         let proposed = Proposed { tool, arguments, foresight: &foresight, asks: None };
-        let Permissions { policy, stance } = &self.permissions;
+        let Permissions { policy, stance, .. } = &self.permissions;
         let mut judgement = judge(&proposed, &self.filtered.tools, *stance, policy);
         if let (Some(path), false) = (self.outside(tool, arguments), is_denied(&judgement)) {
             judgement = denied(format!(

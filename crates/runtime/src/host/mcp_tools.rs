@@ -6,7 +6,10 @@
 use std::collections::BTreeSet;
 
 use attache_kernel::{
-    agent::definition::{Definition, Scope, Trust},
+    agent::{
+        definition::{Definition, Scope, Trust},
+        registry::Record,
+    },
     rights::{
         filter::{Filtered, Schedule, ToolSet, Withheld, WithheldReason, WithheldTool},
         tool_name::{ToolName, ToolPattern},
@@ -14,8 +17,9 @@ use attache_kernel::{
 };
 use serde_json::Value;
 
-use super::{Host, McpOffer, Notice};
+use super::{Host, McpOffer, Notice, TrustFor};
 use crate::{
+    agents::trust::TrustWatch,
     mcp_client::{FailedServer, ServerEntry, Toolbox},
     tasks::RunHandle,
 };
@@ -97,8 +101,30 @@ impl Host {
             let rights = Some(&parent.assignment().rights);
             return self.offer.rights(definition, trust, place, rights);
         }
-        let offered = equipped.offered.iter().cloned();
-        self.offer.rights_among(definition, trust, place, offered)
+        // What an agent file describes is for trusted agents alone.
+        let is_untrusted = trust == Trust::Untrusted && definition.source != Scope::Builtin;
+        let is_own = |tool: &ToolName| match tool {
+            ToolName::Mcp { server, .. } => {
+                definition.mcp_servers.iter().any(|own| own.config.is_some() && own.name == *server)
+            }
+            ToolName::Builtin(_) | ToolName::Host(_) => false,
+        };
+        let offered = equipped.offered.iter().filter(|tool| !(is_untrusted && is_own(tool)));
+        self.offer.rights_among(definition, trust, place, offered.cloned())
+    }
+
+    /// What watches over the recorded trust in an agent's file while a run has its rights from it. Without
+    /// the trust, the run has the tools that `rights` gives for it.
+    pub(super) fn trust_watch(
+        &self,
+        record: Option<&Record>,
+        trust: TrustFor,
+        rights: impl Fn(Trust) -> Filtered,
+    ) -> Option<TrustWatch> {
+        let record = record.filter(|record| record.trusted == Trust::Trusted)?;
+        let file = record.source_path.as_deref().filter(|_| trust == TrustFor::Recorded)?;
+        let without_trust = rights(Trust::Untrusted).tools;
+        Some(TrustWatch::new(&self.trust, record.name.clone(), file, without_trust))
     }
 
     /// The servers that a definition describes, if it is trusted.

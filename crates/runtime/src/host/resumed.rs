@@ -1,7 +1,10 @@
 //! A run that goes on from an earlier one, or branches off it: never with more than both its header and
 //! its agent's file of today allow.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use attache_kernel::{
     agent::{
@@ -98,21 +101,22 @@ impl Host {
                 notices.push(Notice::DefinitionChanged { agent });
             }
         }
+        let record = today.as_ref().map(|(record, _)| record);
+        let trust_watch = self.trust_watch(record, order.trust, |trust| {
+            self.rights_like(&equipped, &definition, trust, place, parent)
+        });
         let choice = self.choice_of_resumed(&earlier.run, &order, &mut notices)?;
         let capped = before.limits.smaller(limits).with(order.limits).max_cost_usd;
         let asker = Asker { definition: &definition, trust, cost_cap: self.cost_cap(capped) };
         let connection = self.switchboard.connect(&choice, asker, &self.models, &mut notices)?;
         let run_id = new_run_id();
         let (root, worktree) = self.earlier_place(&earlier, trust, &run_id)?;
-        if let Some(asked) = &order.working_directory
-            && worktree.is_none()
-            && root.canonicalize().ok() != asked.canonicalize().ok()
-        {
-            notices.push(Notice::GoesOnIn { folder: root.display().to_string() });
-        }
+        let asked = order.working_directory.as_deref().filter(|_| worktree.is_none());
+        notices.extend(asked.and_then(|asked| goes_on_elsewhere(asked, &root)));
         let permissions = self
             .permissions(stance, order.parent.as_ref(), &root, order.auto_approval)
-            .believing(&equipped.toolbox);
+            .believing(&equipped.toolbox)
+            .while_trusted(trust_watch);
         let parent_id = above.map(|above| above.agent_id.clone());
         let mut assignment = before.resumed_as(run_id, order.task);
         if worktree.is_some() {
@@ -218,6 +222,12 @@ impl EarlierRun {
     pub fn is_named(&self, word: &str) -> bool {
         AgentName::new(word).key() == self.run.assignment().definition.agent_type.key()
     }
+}
+
+/// That a run goes on where it was, and not where the caller asks for it.
+fn goes_on_elsewhere(asked: &Path, root: &Path) -> Option<Notice> {
+    let is_there = root.canonicalize().ok() == asked.canonicalize().ok();
+    (!is_there).then(|| Notice::GoesOnIn { folder: root.display().to_string() })
 }
 
 fn as_before(run: &Run) -> ModelChoice {

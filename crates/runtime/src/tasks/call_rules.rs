@@ -13,7 +13,7 @@ use attache_kernel::rights::{
 };
 use serde_json::Value;
 
-use crate::{mcp_client::Toolbox, process::CommandSetup, tool::Tool};
+use crate::{agents::trust::TrustWatch, mcp_client::Toolbox, process::CommandSetup, tool::Tool};
 
 /// What the settings, the caller and the agent say about questions.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +22,8 @@ pub struct Permissions {
     pub policy: Arc<Policy>,
     /// What the agent's definition says.
     pub stance: Stance,
+    /// The trust that the run and those above it have their rights from.
+    pub(crate) trust: Vec<Arc<TrustWatch>>,
 }
 
 impl Permissions {
@@ -64,6 +66,13 @@ impl Permissions {
             let policy = Arc::make_mut(&mut self.policy);
             policy.harmless_tools.extend(toolbox.harmless().iter().cloned());
         }
+        self
+    }
+
+    /// The same, where the rights hang on that trust.
+    #[must_use]
+    pub(crate) fn while_trusted(mut self, trust: Option<TrustWatch>) -> Self {
+        self.trust.extend(trust.map(Arc::new));
         self
     }
 
@@ -114,7 +123,10 @@ impl CallGuard for CallRules {
     fn check(&self, tool: &ToolName, arguments: &Value, foresight: &Foresight) -> Permission {
         let asks = self.tools.get(tool).and_then(|tool| tool.asks(arguments));
         let proposed = Proposed { tool, arguments, foresight, asks: asks.as_deref() };
-        let Permissions { policy, stance } = &self.permissions;
+        let Permissions { policy, stance, trust } = &self.permissions;
+        if let Some(reason) = trust.iter().find_map(|trust| trust.refusal(tool, arguments)) {
+            return Permission::Deny { reason };
+        }
         judge(&proposed, &self.rights, *stance, policy).permission
     }
 }
