@@ -63,6 +63,71 @@ fn a_restriction_takes_away_or_says_that_it_does_not() {
     }
 }
 
+#[test]
+fn a_value_of_the_wrong_type_is_an_error() {
+    for header in ["mcpServers: 5", "hooks: 5", "hooks: true", "memory: 7"] {
+        let record = record(header);
+        assert_eq!(record["status"], "invalid", "{header}");
+        assert_eq!(record["diagnostics"][0]["code"], "bad_type", "{header}: {record}");
+    }
+    for header in ["name: true\ndescription: d", "name: b\ndescription: 5"] {
+        let project = project();
+        project.file(".claude/agents/b.md", format!("---\n{header}\n---\nHelp.\n"));
+        let list = project.json(&["list", "--json"]);
+        let records = list["records"].as_array().unwrap();
+        let record = records.iter().find(|record| record["scope"] == "project").unwrap();
+        assert_eq!(record["status"], "invalid", "{header}");
+        assert_eq!(record["diagnostics"][0]["code"], "bad_type", "{header}: {record}");
+    }
+    for header in ["mcpServers: \"5\"", "memory: \"7\"", "memory: project"] {
+        assert_eq!(record(header)["status"], "active", "{header}");
+    }
+}
+
+/// The tools of an opencode agent with that header, where there is an MCP server.
+fn opencode(header: &str) -> (Vec<String>, Value) {
+    let project = project();
+    project.file("~/.attache/config.toml", "[mcp_servers.srv]\ncommand = \"srv\"\n");
+    let text = format!("---\nname: a\ndescription: d\n{header}\n---\nHelp.\n");
+    project.file(".opencode/agent/a.md", text);
+    project.run(&["trust", "a", "--yes"]);
+    let record = project.json(&["show", "a", "--json"]);
+    (tools(&record).into_iter().map(str::to_owned).collect(), record)
+}
+
+#[test]
+fn what_opencode_denies_takes_the_tools_of_mcp_servers_too() {
+    let has_mcp = |tools: &[String]| tools.iter().any(|tool| tool.starts_with("mcp__"));
+    let has = |tools: &[String], tool: &str| tools.iter().any(|has| has == tool);
+    let (all, _) = opencode("color: red");
+    assert!(has_mcp(&all) && has(&all, "shell") && has(&all, "apply_patch"), "{all:?}");
+    let (none, _) = opencode("permission:\n  \"*\": deny");
+    assert!(none.is_empty(), "{none:?}");
+    for (header, meant) in [
+        ("permissions: [Read]", "tools"),
+        ("permissions: read-only", "readonly"),
+        ("permission: deny", "disallowedTools"),
+    ] {
+        let (tools, record) = opencode(header);
+        assert!(!has_mcp(&tools) && !has(&tools, "shell"), "{header}: {tools:?}");
+        assert!(!has(&tools, "write_file") && has(&tools, "read_file"), "{header}: {tools:?}");
+        let hint = record["diagnostics"][0]["hint"].as_str().unwrap();
+        assert!(hint.contains(&format!("`{meant}`")), "{header}: {hint}");
+        assert_eq!(record["diagnostics"][0]["severity"], "warning", "{header}");
+    }
+    for header in ["disabledFeatures: [mcp]", "disabledFeatures: [mcp_servers]"] {
+        let (tools, record) = opencode(header);
+        assert!(!has_mcp(&tools) && has(&tools, "shell"), "{header}: {tools:?}");
+        assert_eq!(record["diagnostics"], json!([]), "{header}");
+    }
+    let (tools, _) = opencode("tools:\n  write: false\n  edit: false");
+    for writer in ["write_file", "edit_file", "apply_patch"] {
+        assert!(!has(&tools, writer), "{writer}: {tools:?}");
+    }
+    let (tools, _) = opencode("tools:\n  edit: false\n  patch: true");
+    assert!(has(&tools, "apply_patch") && !has(&tools, "edit_file"), "{tools:?}");
+}
+
 fn with_secrets() -> TestProject {
     let project = project();
     project.file("secret.txt", "launch_code = 12345\n");

@@ -69,7 +69,7 @@ fn a_native_copy_reads_the_same() {
     ] {
         assert_eq!(after["definition"][key], before[key], "{key}\n{native}");
     }
-    assert_eq!(before["disallowedTools"], json!(["write", "shell(rm *)"]));
+    assert_eq!(before["disallowedTools"], json!(["write", "apply_patch", "shell(rm *)"]));
 }
 
 #[test]

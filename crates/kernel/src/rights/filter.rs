@@ -17,7 +17,7 @@ use crate::{
     agent::definition::{Definition, Scope, ToolAccess, Trust},
     rights::{
         rule::{ToolRule, ToolRuleError, ToolRuleErrorKind},
-        tool_name::{BuiltinTool, ToolName, ToolPattern},
+        tool_name::{BuiltinTool, ToolName, ToolPattern, is_mcp_feature},
     },
 };
 
@@ -410,6 +410,10 @@ fn of_host(
 
 /// The tools a feature stands for, by the names other hosts give their features.
 fn feature(written: &str) -> Vec<DenialRule> {
+    if is_mcp_feature(written) {
+        let every = ToolRule::parse_denial("mcp__*").ok();
+        return every.map(DenialRule::Understood).into_iter().collect();
+    }
     let tools = BuiltinTool::of_feature(written).unwrap_or_default();
     let rule = |tool: &BuiltinTool| ToolRule::of_tool(ToolName::Builtin(*tool));
     tools.iter().map(|tool| DenialRule::Understood(rule(tool))).collect()

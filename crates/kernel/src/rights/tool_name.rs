@@ -236,6 +236,11 @@ impl BuiltinTool {
     }
 }
 
+/// Whether a feature is the use of MCP servers, by the names hosts give it.
+pub fn is_mcp_feature(word: &str) -> bool {
+    matches!(folded(word).as_str(), "mcp" | "mcpserver" | "mcpservers" | "mcptool" | "mcptools")
+}
+
 /// A word in small letters, without anything but letters and digits.
 fn folded(word: &str) -> String {
     word.chars()

@@ -14,7 +14,7 @@ use crate::{
     rights::{
         filter::COMPLETE_TASK,
         rule::{ToolRule, ToolRuleError, ToolRuleErrorKind},
-        tool_name::{BuiltinTool, ToolName, ToolPattern, UnknownTool},
+        tool_name::{BuiltinTool, ToolName, ToolPattern, UnknownTool, is_mcp_feature},
     },
 };
 
@@ -279,7 +279,7 @@ impl Fields {
     }
 
     fn check_feature(&mut self, entry: &str, at: Position) {
-        if BuiltinTool::of_feature(entry).is_some() {
+        if BuiltinTool::of_feature(entry).is_some() || is_mcp_feature(entry) {
             return;
         }
         let names_no_tool = matches!(

@@ -10,6 +10,7 @@ use std::{collections::HashSet, path::PathBuf};
 
 use serde_json::Value;
 
+use self::values::is_number_or_bool;
 use super::{
     ApprovalMode, Code, Definition, Diagnostic, ExecutionMode, Isolation, McpServer, ModelSelector,
     PermissionMode, Position, ToolAccess,
@@ -94,7 +95,7 @@ impl Fields {
             Key::Name => self.take_name(member),
             Key::Description => {
                 self.places.description = Some(member.value.at);
-                self.definition.when_to_use = self.text(member);
+                self.definition.when_to_use = self.words(member);
             }
             Key::DisplayName => self.definition.display_name = self.text(member),
             Key::Keywords => {
@@ -140,11 +141,12 @@ impl Fields {
                 self.keep(member, Code::UnusedKey, "has no effect as a mapping; it is kept");
             }
             Key::Skills => self.definition.skills = self.distinct(member),
+            Key::Hooks if is_number_or_bool(member) => self.bad_type(member, "a mapping"),
             Key::Hooks => {
                 self.definition.hooks =
                     Some(member.value.to_json()).filter(|hooks| !hooks.is_null());
             }
-            Key::Memory => self.definition.memory = self.text(member),
+            Key::Memory => self.definition.memory = self.words(member),
             Key::Enabled => {
                 self.definition.disabled = !member.value.is_null() && !self.flag(member);
             }
@@ -168,7 +170,7 @@ impl Fields {
             .scalar()
             .is_some_and(|scalar| !scalar.is_null() && scalar.text.trim().is_empty());
         // An empty name is not an omitted one: the check of the name reports it.
-        let name = if empty { Some(String::new()) } else { self.text(member) };
+        let name = if empty { Some(String::new()) } else { self.words(member) };
         if let Some(name) = name {
             self.places.name = Some(member.value.at);
             self.definition.agent_type = crate::id::AgentName::new(&name);
@@ -381,6 +383,9 @@ impl Fields {
                 }
             }
             Kind::Scalar(scalar) if scalar.is_null() => {}
+            Kind::Scalar(_) if is_number_or_bool(member) => {
+                self.bad_type(member, "a list of servers");
+            }
             Kind::Scalar(scalar) => {
                 self.definition.mcp_servers =
                     split_commas(&scalar.text).into_iter().map(|name| named(name, None)).collect();

@@ -14,6 +14,9 @@ use super::{
 };
 use crate::rights::tool_name::{BuiltinTool, ToolName, ToolPattern};
 
+/// Every tool of every MCP server.
+const ANY_MCP: &str = "mcp__*";
+
 impl Fields {
     /// Reads a list of tools, of any key and shape.
     pub(crate) fn take_tools(&mut self, key: Key, member: &Member) {
@@ -95,7 +98,7 @@ impl Fields {
                     if tools.iter().any(|tool| matches!(tool, ToolName::Mcp { .. })))
         });
         if !any_mcp {
-            self.taken.push("mcp__*".to_owned());
+            self.taken.push(ANY_MCP.to_owned());
         }
         self.push(
             Diagnostic::warning(
@@ -144,9 +147,24 @@ impl Fields {
                 self.set_tools(on);
             }
         }
+        if is_opencode && !takes_away {
+            self.take_patches(&off, &seen);
+        }
         let (words, places): (Vec<_>, Vec<_>) = off.into_iter().unzip();
         self.definition.disallowed_tools.extend(words);
         self.places.disallowed.extend(places);
+    }
+
+    /// In opencode one permission guards every way to change a file: who may not edit may not patch, unless
+    /// the switches say so.
+    fn take_patches(&mut self, off: &[(String, Position)], named: &HashSet<&str>) {
+        let tool = |word: &str| BuiltinTool::from_word(word);
+        let is_edit =
+            |word: &str| matches!(tool(word), Some(BuiltinTool::WriteFile | BuiltinTool::EditFile));
+        let names_patch = named.iter().any(|word| tool(word) == Some(BuiltinTool::ApplyPatch));
+        if !names_patch && off.iter().any(|(word, _)| is_edit(word)) {
+            self.taken.push(BuiltinTool::ApplyPatch.as_str().to_owned());
+        }
     }
 
     fn switch_not_understood(&mut self, switch: &Member) {
@@ -189,9 +207,14 @@ impl Fields {
 
     fn take_permission(&mut self, member: &Member) {
         let Kind::Map(members) = &member.value.kind else {
-            match member.value.scalar().map(|scalar| scalar.text.as_str()) {
+            let word = member.value.scalar().map(|scalar| scalar.text.trim().to_ascii_lowercase());
+            match word.as_deref() {
                 Some("allow" | "ask" | "") => {}
-                _ => self.not_understood(member),
+                Some(word) if word.contains("read") => {
+                    self.unclear_restriction(member, "readonly");
+                }
+                Some(_) => self.unclear_restriction(member, "disallowedTools"),
+                None => self.unclear_restriction(member, "tools"),
             }
             return;
         };
@@ -236,7 +259,10 @@ impl Fields {
 
     fn deny_tool(&mut self, permission: &Member) {
         match permission.key.as_str() {
-            "*" => self.taken.extend(BuiltinTool::ALL.iter().map(|tool| tool.as_str().to_owned())),
+            "*" => {
+                self.taken.extend(BuiltinTool::ALL.iter().map(|tool| tool.as_str().to_owned()));
+                self.taken.push(ANY_MCP.to_owned());
+            }
             word if guards_nothing(word) => {}
             word if !self.take_permitted(word) => self.not_understood(permission),
             _ => {}
@@ -289,6 +315,7 @@ impl Fields {
         if !self.take_permitted(&member.key) {
             let tools = BuiltinTool::WRITERS.iter().chain(BuiltinTool::SHELL_FAMILY);
             self.taken.extend(tools.map(|tool| tool.as_str().to_owned()));
+            self.taken.push(ANY_MCP.to_owned());
         }
         self.push(
             Diagnostic::warning(

@@ -89,6 +89,15 @@ impl Fields {
         Some(scalar.text.trim().to_owned())
     }
 
+    /// A text that is not written as a number or a truth value.
+    pub(super) fn words(&mut self, member: &Member) -> Option<String> {
+        if is_number_or_bool(member) {
+            self.bad_type(member, "a text");
+            return None;
+        }
+        self.text(member)
+    }
+
     pub(crate) fn flag(&mut self, member: &Member) -> bool {
         let value = member.value.scalar().and_then(Scalar::as_bool);
         if value.is_none() && !member.value.is_null() {
@@ -225,4 +234,10 @@ fn unquoted(part: &str) -> &str {
         .iter()
         .find_map(|quote| part.strip_prefix(*quote)?.strip_suffix(*quote))
         .unwrap_or(part)
+}
+
+/// Whether a value is a number, true or false, and not the same in quotes.
+pub(super) fn is_number_or_bool(member: &Member) -> bool {
+    let is_plain = member.value.scalar().is_some_and(|scalar| scalar.style == Style::Plain);
+    is_plain && matches!(member.value.describe(), "a number" | "a truth value")
 }
