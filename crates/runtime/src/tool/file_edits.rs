@@ -150,11 +150,21 @@ impl Desk {
     /// Finds where a file goes, if the agent may have it there.
     pub(super) fn find(&self, given: &str) -> Result<Destination, ToolOutput> {
         let destination = self.workspace.destination(given);
-        for guard in &self.guards {
-            match &destination {
-                Ok(destination) => guard.check(destination.place())?,
-                // Nor is it said what is wrong with a place that the agent may not have.
-                Err(_) => self.workspace.resolve(given).map_or(Ok(()), |it| guard.check(&it))?,
+        let [own, reading] = &self.guards;
+        match &destination {
+            Ok(destination) => {
+                own.check(destination.place())?;
+                match destination.occupant() {
+                    Occupant::Nothing => reading.check_new(destination.place())?,
+                    Occupant::File => reading.check(destination.place())?,
+                }
+            }
+            // Nor is it said what is wrong with a place that the agent may not have.
+            Err(_) => {
+                if let Ok(place) = self.workspace.resolve(given) {
+                    own.check(&place)?;
+                    reading.check(&place)?;
+                }
             }
         }
         Ok(destination?)

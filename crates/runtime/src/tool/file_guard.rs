@@ -133,6 +133,16 @@ impl Readable {
         }
     }
 
+    /// Whether a file may be made there, where none is yet. A rule that denies it counts; a list of what
+    /// may be read does not, since there is nothing to read.
+    pub(super) fn check_new(&self, place: &Location) -> Result<(), ToolOutput> {
+        let real = place.real_path(place.relative());
+        match &self.rights {
+            Some(rights) if !rights.withholds(&real) => Ok(()),
+            Some(_) | None => self.check(place),
+        }
+    }
+
     /// Whether the tool may have a file below the root that a place has, by its path below that root.
     pub(super) fn allows(&self, place: &Location, relative: &Path) -> bool {
         self.refusal(place, relative).is_none()

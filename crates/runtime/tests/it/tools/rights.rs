@@ -75,6 +75,19 @@ fn a_file_that_may_not_be_read_is_not_read_through_a_link() {
 }
 
 #[test]
+fn a_new_file_may_be_made_where_only_other_files_may_be_read() {
+    let fixture = fixture(Some(&["Read(src/**)", "Write(out/**)"]), &["Read(out/denied*)"]);
+    fixture.write("out/old.txt", SECRET);
+    fixture.text("write_file", json!({"path": "out/new.txt", "content": "x"}));
+    let error = fixture.error("write_file", json!({"path": "out/old.txt", "content": "x"}));
+    assert!(error.contains("`Read(src/**)`"), "{error}");
+    let error = fixture.error("write_file", json!({"path": "out/denied.txt", "content": "x"}));
+    assert!(error.contains("Read("), "{error}");
+    let error = fixture.error("write_file", json!({"path": "src/new.txt", "content": "x"}));
+    assert!(error.contains("`Write(out/**)`"), "{error}");
+}
+
+#[test]
 fn a_search_leaves_out_what_may_not_be_read() {
     let fixture = fixture(None, DENIALS);
     for (arguments, left_out) in [
