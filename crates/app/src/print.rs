@@ -40,6 +40,11 @@ pub(crate) fn exact(text: &str) -> Result<(), Failure> {
     settle(Stream::Out.write(Stream::Out.exact(text).as_bytes()))
 }
 
+/// Prints a result that need not be text, unchanged. Only for a pipe or a file.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
+    settle(Stream::Out.write(bytes))
+}
+
 /// Prints a text that this program laid out with terminal codes of its own, such as a help page.
 pub(crate) fn page(stream: Stream, text: &str) -> Result<(), Failure> {
     settle(stream.write(laid_out(stream, text).as_bytes()))

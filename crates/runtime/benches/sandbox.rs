@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         shown: Vec::new(),
         limits: ResourceLimits::default(),
     };
-    let whole = Sandbox::new(helper());
+    let whole = Sandbox::new(helper()).keeping_spares_in(top.path().join("placeholders"));
     let lesser = Sandbox::new(helper()).without(Part::Namespaces);
     println!("level: {:?}; {rounds} rounds of `exit 0`, milliseconds", whole.level());
     println!("{:<34}{:>8}{:>8}{:>10}", "", "median", "p95", "more");

@@ -70,8 +70,8 @@ pub enum ApprovalAnswer {
 pub struct DenyAll;
 
 impl Approver for DenyAll {
-    fn ask(&self, _question: Question, _cancel: CancellationToken) -> ApprovalFuture<'_> {
-        let words = "nobody is there to ask".to_owned();
+    fn ask(&self, question: Question, _cancel: CancellationToken) -> ApprovalFuture<'_> {
+        let words = format!("nobody is there to ask ({})", question.reason);
         Box::pin(std::future::ready(ApprovalAnswer::No { words }))
     }
 }

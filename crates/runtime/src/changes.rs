@@ -2,5 +2,6 @@
 
 pub mod git_patch;
 pub mod line_diff;
+pub mod reversal;
 pub mod run_patch;
 pub mod versions;

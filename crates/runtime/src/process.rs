@@ -161,8 +161,15 @@ impl Processes {
 impl Drop for Processes {
     fn drop(&mut self) {
         let temporary = self.temporary.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let (Some(directory), Ok(runtime)) = (temporary, tokio::runtime::Handle::try_current()) {
-            drop(runtime.spawn_blocking(move || drop(directory)));
-        }
+        let Some(directory) = temporary else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let setup = Arc::clone(&self.setup);
+        let workspace = std::mem::take(&mut self.workspace);
+        drop(runtime.spawn_blocking(move || {
+            drop(directory);
+            if let Some(CommandSandbox { sandbox, policy }) = &setup.sandbox {
+                sandbox.remove_leftovers(&Policy { workspace, ..policy.clone() });
+            }
+        }));
     }
 }

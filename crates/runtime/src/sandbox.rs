@@ -26,10 +26,10 @@ pub use self::{
     keys::places_of_keys,
     level::{Level, Part},
     policy::{Mode, Policy, ResourceLimits},
-    refusal::{HINT, looks_refused},
+    refusal::refusal_hint,
 };
 use self::{
-    helper::{MARK, Message},
+    helper::{MARK, Message, Placeholders},
     level::Probed,
     nested::NestedPaths,
 };
@@ -57,6 +57,7 @@ pub struct Sandbox {
     missing: Vec<Part>,
     probed: OnceLock<Probed>,
     nested: NestedPaths,
+    spares: Option<PathBuf>,
 }
 
 /// Why no command can be started in the sandbox.
@@ -75,7 +76,17 @@ impl Sandbox {
             missing: Vec::new(),
             probed: OnceLock::new(),
             nested: NestedPaths::default(),
+            spares: None,
         }
+    }
+
+    /// The same sandbox with a directory in which it keeps empty directories. They stand for protected paths
+    /// that do not exist while a command runs; without it they are created and removed for every command.
+    /// The directory has to be one that commands cannot write to.
+    #[must_use]
+    pub fn keeping_spares_in(mut self, directory: PathBuf) -> Self {
+        self.spares = Some(directory);
+        self
     }
 
     /// The same sandbox on a machine that lacks a part, for tests.
@@ -113,9 +124,15 @@ impl Sandbox {
     ) -> Result<Command, SandboxError> {
         let protected = protected::of_policy(policy, |root| self.nested.below(root));
         let message = Message::new(policy.clone(), self.level(), protected);
+        let message = message.with_spares(self.spares.clone());
         let text = serde_json::to_string(&message).map_err(SandboxError::Message)?;
         let mut command = Command::new(&self.helper.0);
         command.arg(MARK).arg(text).arg(program).args(arguments).process_group(0);
         Ok(command)
+    }
+    /// Removes what stood for missing protected paths and was left behind by helpers that were killed.
+    pub fn remove_leftovers(&self, policy: &Policy) {
+        let protected = protected::of_policy(policy, |_| Vec::new());
+        Placeholders::left_behind(&protected).remove();
     }
 }

@@ -15,7 +15,10 @@ use attache_kernel::run::{
     transcript::{Header, Line},
 };
 use attache_runtime::{
-    changes::run_patch::{Direction, RunPatch},
+    changes::{
+        reversal::reversed,
+        run_patch::{Direction, RunPatch},
+    },
     store::{FileStore, RunState, Store as _, StoreError, Transcript, files::Follower},
 };
 use clap::Args;
@@ -60,7 +63,8 @@ pub(crate) struct TranscriptArgs {
     /// Go on while the run does, and end with it.
     #[arg(short, long)]
     follow: bool,
-    /// Print what the run's file tools changed, as one patch that `git apply` takes.
+    /// Print what the run changed, as one patch that `git apply` takes: the changes of its file tools, and in a
+    /// worktree those of commands, too.
     #[arg(long, conflicts_with_all = ["full", "follow"])]
     diff: bool,
     /// The patch back: it undoes what the run changed.
@@ -180,28 +184,36 @@ fn show_patch(
     });
     let changes = file_change::sum(changes);
     // In a worktree commands count too: the patch that was kept has it all.
-    let has_kept = transcript.header.run.worktree.is_some() && !args.reverse;
-    let kept = has_kept.then(|| fs::read_to_string(artifacts.join("changes.patch")).ok()).flatten();
-    let is_empty = kept.as_ref().map_or(changes.is_empty(), String::is_empty);
+    let has_kept = transcript.header.run.worktree.is_some();
+    if let Some(kept) = has_kept.then(|| fs::read(artifacts.join("changes.patch")).ok()).flatten() {
+        let kept = if args.reverse { reversed(&kept) } else { kept };
+        return print_patch(&kept, setup);
+    }
     let workspace = Path::new(&transcript.header.run.environment.cwd);
-    let patch = match (kept, args.reverse) {
-        (Some(text), _) => RunPatch { text, left_out: Vec::new() },
-        (None, true) if workspace.is_dir() => RunPatch::undoing(&changes, &artifacts, workspace),
-        (None, true) => RunPatch::of(&changes, &artifacts, Direction::Reverse),
-        (None, false) => RunPatch::of(&changes, &artifacts, Direction::Forward),
+    let patch = if !args.reverse {
+        RunPatch::of(&changes, &artifacts, Direction::Forward)
+    } else if workspace.is_dir() {
+        RunPatch::undoing(&changes, &artifacts, workspace)
+    } else {
+        RunPatch::of(&changes, &artifacts, Direction::Reverse)
     };
     for (path, reason) in &patch.left_out {
         print::aside(&format!("{path} is not in the patch: {reason}"));
     }
-    if is_empty {
+    if changes.is_empty() {
         print::aside(&format!("{} changed no files", transcript.header.run.agent_id));
     }
+    print_patch(patch.text.as_bytes(), setup)
+}
+
+fn print_patch(patch: &[u8], setup: &Setup) -> Result<Exit, Failure> {
+    let text = String::from_utf8_lossy(patch);
     if setup.format == OutputFormat::Json {
-        print::json(&serde_json::json!({"patch": patch.text}))?;
+        print::json(&serde_json::json!({"patch": text}))?;
     } else if Stream::Out.is_terminal() {
-        print::out(&(print::diff::painted(&patch.text).join("\n") + "\n"))?;
+        print::out(&(print::diff::painted(&text).join("\n") + "\n"))?;
     } else {
-        print::exact(&patch.text)?;
+        print::bytes(patch)?;
     }
     Ok(Exit::Success)
 }

@@ -16,6 +16,7 @@ use attache_runtime::agents::{
 };
 use clap::Args;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     failure::{Exit, Failure},
@@ -262,7 +263,14 @@ fn commands(definition: &Definition) -> impl Iterator<Item = &str> {
 /// An MCP server that a definition wants, with what would be started or called.
 fn mcp_server(server: &McpServer) -> String {
     let text = |key: &str| server.config.as_ref()?.get(key)?.as_str().map(str::to_owned);
-    match text("command").or_else(|| text("url")) {
+    let arguments = server.config.as_ref().and_then(|config| config.get("args")?.as_array());
+    let arguments = arguments.into_iter().flatten().filter_map(Value::as_str);
+    let command = text("command").map(|command| {
+        let words = std::iter::once(command).chain(arguments.map(str::to_owned));
+        let words: Vec<String> = words.collect();
+        words.join(" ")
+    });
+    match command.or_else(|| text("url")) {
         Some(what) => format!("the MCP server {} ({what})", server.name),
         None => format!("the MCP server {} of your settings", server.name),
     }

@@ -196,7 +196,8 @@ impl Setup {
         let temporary = self.environment.get("TMPDIR").filter(|path| path.starts_with('/'));
         let temporary_root = PathBuf::from(temporary.unwrap_or("/tmp"));
         let policy = self.sandbox_policy(&self.working_directory, &temporary_root);
-        let sandbox = Arc::new(Sandbox::new(Helper::this_program()));
+        let sandbox = Sandbox::new(Helper::this_program());
+        let sandbox = Arc::new(sandbox.keeping_spares_in(self.attache_home.join("placeholders")));
         CommandSetup {
             environment: CommandEnvironment::cleaned(self.environment.all(), secrets),
             temporary_root,

@@ -289,10 +289,10 @@ fn trust_shows_commands_servers_and_settings() {
     let project = project();
     project.agent(
         "worker",
-        "description: d\ntools: Read, Bash(git *)\nmcpServers:\n  db:\n    command: npx\n",
+        "description: d\ntools: Read, Bash(git *)\nmcpServers:\n  db:\n    command: npx\n    args: [-y, server]\n",
     );
     let told = project.run(&["trust", "worker"]).stderr;
-    for what in ["shell", "only for Bash(git *)", "the MCP server db (npx)"] {
+    for what in ["shell", "only for Bash(git *)", "the MCP server db (npx -y server)"] {
         assert!(told.contains(what), "{what}: {told}");
     }
     project.file(

@@ -296,6 +296,15 @@ fn a_dirty_parent_is_carried_over_and_the_changes_come_back_as_branch_and_patch(
     git(&project, &["apply", "--check", patch]);
     git(&project, &["apply", patch]);
     assert_eq!(carried(tree(&project.root())), files_of(&project, branch));
+
+    // It is printed as it was kept, and so is its reverse: it has what commands wrote, too.
+    let printed = project.command(&["transcript", id, "--diff"]).output().unwrap();
+    assert_eq!(printed.stdout, fs::read(patch).unwrap(), "{printed:?}");
+    let reverse = project.command(&["transcript", id, "--diff", "--reverse"]).output().unwrap();
+    project.file("reverse.patch", reverse.stdout);
+    git(&project, &["apply", "reverse.patch"]);
+    fs::remove_file(project.root().join("reverse.patch")).unwrap();
+    assert_eq!(carried(tree(&project.root())), carried(before.files));
 }
 
 #[test]

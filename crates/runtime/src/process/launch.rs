@@ -176,6 +176,11 @@ impl Processes {
             command.args(arguments).process_group(0);
             return Ok(command);
         };
+        let policy = self.policy_of_run(policy, reach, temporary);
+        Ok(sandbox.command(&policy, program.as_os_str(), arguments)?)
+    }
+
+    fn policy_of_run(&self, policy: &Policy, reach: Reach, temporary: &Path) -> Policy {
         let mut policy = Policy {
             workspace: self.workspace.clone(),
             temp_dir: temporary.to_owned(),
@@ -188,7 +193,14 @@ impl Processes {
                 policy.deny_read.extend_from_slice(self.withheld.below(&self.workspace));
             }
         }
-        Ok(sandbox.command(&policy, program.as_os_str(), arguments)?)
+        policy
+    }
+
+    /// What the sandbox lets a command do that was started; `None` without one.
+    pub(crate) fn policy(&self, reach: Reach) -> Option<Policy> {
+        let temporary = self.temporary_directory().ok()?;
+        let CommandSandbox { policy, .. } = self.setup.sandbox.as_ref()?;
+        Some(self.policy_of_run(policy, reach, &temporary))
     }
 
     fn resolve(

@@ -15,15 +15,19 @@ mod mounts;
 mod orphans;
 mod placeholder;
 mod setup_error;
+mod spares;
 mod supervisor;
 mod syscalls;
 
-use std::ffi::{OsStr, OsString};
+use std::{
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+};
 
 use rustix::process::{Signal, WaitStatus, getpid, kill_process};
 use serde::{Deserialize, Serialize};
 
-pub(super) use self::placeholder::is_placeholder;
+pub(super) use self::placeholder::{Placeholders, is_placeholder};
 use self::setup_error::SetupError;
 use super::{Level, Policy, protected::Protected};
 
@@ -44,6 +48,8 @@ pub(super) struct Message {
     program: u32,
     /// The protected paths, as they were before placeholders stood for those that are missing.
     protected: Vec<Protected>,
+    /// Where empty directories are kept that stand for missing ones.
+    spares: Option<PathBuf>,
     /// Whether the level is printed instead of starting the command.
     is_rehearsal: bool,
 }
@@ -81,8 +87,14 @@ impl Message {
             level,
             program: std::process::id(),
             protected,
+            spares: None,
             is_rehearsal: false,
         }
+    }
+
+    /// The same with a directory for spare placeholders.
+    pub(super) fn with_spares(self, spares: Option<PathBuf>) -> Self {
+        Self { spares, ..self }
     }
 
     /// What a helper is told that tries the parts of the sandbox.

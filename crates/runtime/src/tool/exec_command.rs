@@ -12,7 +12,10 @@ use super::{
     command_call::CommandCall,
     shell::report::{Ended, report, report_running},
 };
-use crate::process::{Input, Launch, Process, Reach, SessionError, SessionId};
+use crate::{
+    process::{Input, Launch, Process, SessionError, SessionId},
+    sandbox::Policy,
+};
 
 /// How long a call waits for output unless it says otherwise, and at most.
 const USUAL_YIELD: Duration = Duration::from_secs(10);
@@ -131,26 +134,26 @@ async fn run(arguments: Value, context: &ToolContext) -> Result<ToolOutput, Tool
     let process = Arc::new(processes.start(launch).await?);
     context.cancel.run_until_cancelled(process.quiet(patience.longest, None)).await;
     if process.ending().is_some() {
-        return Ok(told(&process, &patience, None, reach).await);
+        return Ok(told(&process, &patience, None, processes.policy(reach).as_ref()).await);
     }
     let id = processes.open_session(Arc::clone(&process), &shown, reach);
-    Ok(told(&process, &patience, Some(id), reach).await)
+    Ok(told(&process, &patience, Some(id), processes.policy(reach).as_ref()).await)
 }
 
-/// The new output of a process, and how it is.
+/// The new output of a process, and how it is; `policy` is what the sandbox lets it do, if one holds it.
 pub(super) async fn told(
     process: &Process,
     patience: &Patience,
     id: Option<SessionId>,
-    reach: Reach,
+    policy: Option<&Policy>,
 ) -> ToolOutput {
     // What it wrote before it ended is asked for after its end is known, so that nothing is missed.
     let ending = process.ending();
     let collected = process.take_output(patience.bound).await;
     match (ending, id) {
-        (Some(ending), _) => report(collected, Ended::ByItself(ending), reach),
+        (Some(ending), _) => report(collected, Ended::ByItself(ending), policy),
         (None, Some(id)) => report_running(collected, id),
-        (None, None) => report(collected, Ended::TimedOut(patience.longest), reach),
+        (None, None) => report(collected, Ended::TimedOut(patience.longest), policy),
     }
 }
 

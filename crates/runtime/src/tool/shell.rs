@@ -135,5 +135,5 @@ async fn run(arguments: Value, context: &ToolContext) -> Result<ToolOutput, Tool
         Ended::TimedOut(limit)
     };
     let collected = process.take_output(Bound::DEFAULT).await;
-    Ok(report(collected, ended, reach))
+    Ok(report(collected, ended, context.processes.policy(reach).as_ref()))
 }

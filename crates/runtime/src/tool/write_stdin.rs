@@ -107,7 +107,8 @@ async fn run(arguments: Value, context: &ToolContext) -> Result<ToolOutput, Tool
     let longest = if problem.is_some() { PAUSE } else { patience.longest };
     let pause = chars.map(|_| PAUSE);
     context.cancel.run_until_cancelled(process.quiet(longest, pause)).await;
-    let output = told(&process, &patience, Some(id), Reach::Escalated).await;
+    let reach = if processes.is_confined(id) { Reach::Sandboxed } else { Reach::Escalated };
+    let output = told(&process, &patience, Some(id), processes.policy(reach).as_ref()).await;
     if process.ending().is_some() {
         processes.close_session(id);
         return Ok(output);

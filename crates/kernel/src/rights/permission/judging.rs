@@ -149,7 +149,16 @@ impl Judging<'_> {
     fn refused_by_rule(&self) -> Option<Judgement> {
         let rules = &self.policy.rules.deny;
         let denying = rules.iter().find(|rule| self.matched(&rule.rule) == Match::Yes)?;
-        Some(Judgement::deny(format!("the rule {denying} denies it")).by(denying))
+        Some(Judgement::deny(self.said(&format!("the rule {denying} denies it"))).by(denying))
+    }
+
+    /// What a rule says. A rule is held against a call whose arguments cannot be read, too.
+    fn said(&self, sentence: &str) -> String {
+        let is_shell = self.builtin().is_some_and(BuiltinTool::is_shell);
+        if is_shell || self.call.is_understood() {
+            return sentence.to_owned();
+        }
+        format!("its arguments cannot be judged, so {sentence}")
     }
 
     fn refused_while_planning(&self) -> Option<Judgement> {
@@ -168,7 +177,7 @@ impl Judging<'_> {
     fn asked_by_rule(&self) -> Option<Judgement> {
         let mut rules = self.policy.rules.ask.iter();
         let asking = rules.find(|rule| self.matched(&rule.rule) == Match::Yes)?;
-        Some(Judgement::ask(format!("the rule {asking} asks")).by(asking))
+        Some(Judgement::ask(self.said(&format!("the rule {asking} asks"))).by(asking))
     }
 
     /// What becomes of a call that no deny or ask rule is seen to match. A rule that may match makes

@@ -366,6 +366,20 @@ fn a_rule_that_may_match_is_named_where_the_call_were_allowed_without_it() {
 }
 
 #[test]
+fn a_rule_that_denies_what_cannot_be_judged_says_so() {
+    let case = Case { deny: vec!["WebFetch(domain:evil.com)"], ..Case::default() };
+    let judged = |url: &str| case.judged("web_fetch", &json!({ "url": url })).reason;
+    assert_eq!(
+        judged("http://evil.com/x"),
+        "the rule `WebFetch(domain:evil.com)` (settings) denies it"
+    );
+    assert_eq!(
+        judged("http://name:word@example.com/"),
+        "its arguments cannot be judged, so the rule `WebFetch(domain:evil.com)` (settings) denies it"
+    );
+}
+
+#[test]
 fn the_rule_of_an_agent_that_refuses_a_call_is_named() {
     let rule = ToolRule::parse_denial("Read(.env)").unwrap();
     let rights = all_tools().without_files_of([&rule]);

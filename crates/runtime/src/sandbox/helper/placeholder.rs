@@ -3,7 +3,8 @@
 //!
 //! Only what exists can be mounted over, so a missing protected path exists, empty and read-only, while a
 //! command runs. Commands share placeholders: each holds a lock on them, and the last one removes them. The
-//! kernel drops the locks of a supervisor that was killed; the next command of that workspace removes what it left.
+//! kernel drops the locks of a supervisor that was killed; the end of its run removes what it left, or the next
+//! command of that workspace.
 //! A placeholder in which somebody outside of the sandbox created something is not removed.
 
 use std::{
@@ -18,7 +19,7 @@ use rustix::fs::{
     CWD, FlockOperation, RenameFlags, Timespec, Timestamps, flock, futimens, renameat_with,
 };
 
-use super::setup_error::SetupError;
+use super::{setup_error::SetupError, spares::Spares};
 use crate::sandbox::protected::Protected;
 
 /// When placeholders were last changed, so that they are recognised.
@@ -32,32 +33,59 @@ const TRIES: usize = 10_000;
 
 /// The placeholders that a command holds.
 #[derive(Debug, Default)]
-pub(super) struct Placeholders(Vec<(PathBuf, File)>);
+pub(in crate::sandbox) struct Placeholders {
+    held: Vec<(PathBuf, File)>,
+    spares: Option<Spares>,
+}
 
 impl Placeholders {
     /// Creates what is missing. A path that cannot be created here is one that the command cannot create either;
     /// if that is not so, protecting it fails later.
-    pub(super) fn create(protected: &[Protected]) -> Result<Self, SetupError> {
-        let mut placeholders = Vec::new();
+    pub(super) fn create(
+        protected: &[Protected],
+        spares: Option<&Path>,
+    ) -> Result<Self, SetupError> {
+        let mut placeholders = Self { held: Vec::new(), spares: None };
+        let is_missing = |path: &&Protected| matches!(path, Protected::ReadOnly(path) if path.symlink_metadata().is_err());
+        if protected.iter().any(|path| is_missing(&path)) {
+            placeholders.spares = spares.and_then(Spares::in_directory);
+        }
         for protected in protected {
             let Protected::ReadOnly(path) = protected else { continue };
-            if let Some(held) = hold(path)? {
-                placeholders.push((path.clone(), held));
+            if let Some(held) = hold(path, placeholders.spares.as_mut())? {
+                placeholders.held.push((path.clone(), held));
             }
         }
-        Ok(Self(placeholders))
+        Ok(placeholders)
+    }
+
+    /// Those that nobody holds: what a supervisor left behind that was killed.
+    pub(in crate::sandbox) fn left_behind(protected: &[Protected]) -> Self {
+        let paths = protected.iter().filter_map(|protected| match protected {
+            Protected::ReadOnly(path) => Some(path),
+            Protected::InPlace(_) => None,
+        });
+        let held = paths.filter_map(|path| {
+            let found = path.symlink_metadata().ok().filter(is_placeholder)?;
+            let held = File::open(path).ok()?;
+            (found.ino() == held.metadata().ok()?.ino()).then(|| (path.clone(), held))
+        });
+        Self { held: held.collect(), spares: None }
     }
 
     /// Removes those that no other command holds.
-    pub(super) fn remove(self) {
-        for (path, held) in self.0 {
+    pub(in crate::sandbox) fn remove(mut self) {
+        for (path, held) in self.held {
             let is_last = flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok();
             if !is_last || !is_same(&path, &held) {
                 continue;
             }
             if content_of(&path).is_none() {
-                // Fails if somebody created something in it.
-                drop(fs::remove_dir(&path));
+                let spares = self.spares.as_mut();
+                if !spares.is_some_and(|spares| spares.take_back(&path)) {
+                    // Fails if somebody created something in it.
+                    drop(fs::remove_dir(&path));
+                }
             } else if held.metadata().is_ok_and(|found| is_placeholder(&found)) {
                 drop(fs::remove_file(&path));
             }
@@ -67,7 +95,7 @@ impl Placeholders {
 
 /// Gets hold of the placeholder at a path, which is created if there is nothing. `None`: there is something of
 /// its own, or nothing can be created.
-fn hold(path: &Path) -> Result<Option<File>, SetupError> {
+fn hold(path: &Path, mut spares: Option<&mut Spares>) -> Result<Option<File>, SetupError> {
     for _ in 0..TRIES {
         match path.symlink_metadata() {
             Ok(found) if !is_placeholder(&found) => return Ok(None),
@@ -81,7 +109,7 @@ fn hold(path: &Path) -> Result<Option<File>, SetupError> {
                     return Ok(held);
                 }
             }
-            Err(_) => match create(path) {
+            Err(_) => match create(path, spares.as_deref_mut()) {
                 Created::Held(held) => return Ok(Some(held)),
                 Created::Impossible => return Ok(None),
                 Created::TooLate => {}
@@ -101,10 +129,24 @@ enum Created {
 }
 
 /// Creates a placeholder under another name and moves it into place, so that nobody finds it without its mark
-/// and its lock.
-fn create(path: &Path) -> Created {
-    let prepared = path.with_file_name(format!(".attache-placeholder-{}", std::process::id()));
+/// and its lock. A spare one need not be created.
+fn create(path: &Path, mut spares: Option<&mut Spares>) -> Created {
     let content = content_of(path);
+    if content.is_none()
+        && let Some(spares) = spares.as_mut()
+        && let Some(spare) = spares.claim(path)
+    {
+        match moved_into_place(&spare, path) {
+            Ok(held) => return Created::Held(held),
+            Err(error) => {
+                spares.release(&spare);
+                if error.kind() == io::ErrorKind::AlreadyExists {
+                    return Created::TooLate;
+                }
+            }
+        }
+    }
+    let prepared = path.with_file_name(format!(".attache-placeholder-{}", std::process::id()));
     let made = match content {
         Some(content) => fs::write(&prepared, content),
         None => fs::create_dir(&prepared),
@@ -112,14 +154,8 @@ fn create(path: &Path) -> Created {
     if made.is_err() {
         return Created::Impossible;
     }
-    let held = File::open(&prepared).ok().filter(|held| {
-        let marks = Timestamps { last_access: MARK, last_modification: MARK };
-        futimens(held, &marks).is_ok()
-            && flock(held, FlockOperation::NonBlockingLockShared).is_ok()
-            && renameat_with(CWD, &prepared, CWD, path, RenameFlags::NOREPLACE).is_ok()
-    });
-    held.map_or_else(
-        || {
+    moved_into_place(&prepared, path).map_or_else(
+        |_| {
             drop(match content {
                 Some(_) => fs::remove_file(&prepared),
                 None => fs::remove_dir(&prepared),
@@ -128,6 +164,14 @@ fn create(path: &Path) -> Created {
         },
         Created::Held,
     )
+}
+
+fn moved_into_place(prepared: &Path, path: &Path) -> io::Result<File> {
+    let held = File::open(prepared)?;
+    futimens(&held, &Timestamps { last_access: MARK, last_modification: MARK })?;
+    flock(&held, FlockOperation::NonBlockingLockShared)?;
+    renameat_with(CWD, prepared, CWD, path, RenameFlags::NOREPLACE)?;
+    Ok(held)
 }
 
 /// Whether this is a placeholder, of whichever command.

@@ -53,7 +53,7 @@ pub(super) fn supervise(message: &Message, order: Order<'_>) -> Result<Ended, Se
 
     let uses_namespaces = uses_namespaces(message);
     let placeholders = if uses_namespaces {
-        Placeholders::create(&message.protected)?
+        Placeholders::create(&message.protected, message.spares.as_deref())?
     } else {
         Placeholders::default()
     };

@@ -93,14 +93,41 @@ const NAMESPACE_FLAGS: [i32; 8] = [
 /// Terminal requests that put words into somebody else's mouth, or load a line discipline.
 const TERMINAL_REQUESTS: [u64; 3] = [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD];
 
+/// The bit of a file that makes it run as its owner.
+const SET_USER_ID: u64 = 0o4000;
+
+/// Calls that give a file its mode, with the place of the mode among their arguments.
+const GIVES_MODE: &[(i64, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (SYS_FCHMODAT2, 2),
+    (libc::SYS_openat, 3),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+
+/// Flags of an opened file that is created: `O_CREAT`, and what `O_TMPFILE` has beside `O_DIRECTORY`.
+const CREATES: [u64; 2] = [0o100, 0o20_000_000];
+
+/// The same number on every architecture.
+const SYS_FCHMODAT2: i64 = 452;
+
 /// The kind of a socket, without its flags.
 const SOCKET_KIND: u64 = 0xf;
 
 /// Refuses the calls for this process and its descendants.
 pub(super) fn filter(network: bool) -> Result<(), SetupError> {
     let refused = program(rules(network)?, libc::EPERM)?;
-    // Its flags are in memory, where a filter does not look. The C libraries use `clone` then.
-    let unknown = program(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
+    // Their flags and modes are in memory, where a filter does not look. Programs use `clone` and `openat` then.
+    let unknown = [libc::SYS_clone3, libc::SYS_openat2].map(|number| (number, Vec::new()));
+    let unknown = program(BTreeMap::from(unknown), libc::ENOSYS)?;
     apply_filter(&unknown).map_err(failed)?;
     apply_filter(&refused).map_err(failed)
 }
@@ -146,6 +173,19 @@ fn rules(network: bool) -> Result<BTreeMap<i64, Vec<SeccompRule>>, SetupError> {
         let is_request = condition(1, SeccompCmpOp::Eq, request)?;
         rules.entry(libc::SYS_ioctl).or_default().push(rule(vec![is_request])?);
     }
+    for (number, argument) in GIVES_MODE {
+        let gives_bit = || condition(*argument, SeccompCmpOp::MaskedEq(SET_USER_ID), SET_USER_ID);
+        let rules = rules.entry(*number).or_default();
+        let Some(flags) = flags_of_open(*number) else {
+            rules.push(rule(vec![gives_bit()?])?);
+            continue;
+        };
+        // The argument is a mode only if a file is created; otherwise it may be anything.
+        for creates in CREATES {
+            let is_creating = condition(flags, SeccompCmpOp::MaskedEq(creates), creates)?;
+            rules.push(rule(vec![gives_bit()?, is_creating])?);
+        }
+    }
     // A datagram socket of a pair can still send to any address.
     let datagram = u64::from(libc::SOCK_DGRAM.unsigned_abs());
     let is_datagram = condition(1, SeccompCmpOp::MaskedEq(SOCKET_KIND), datagram)?;
@@ -167,6 +207,16 @@ fn rules(network: bool) -> Result<BTreeMap<i64, Vec<SeccompRule>>, SetupError> {
         rules.extend(NETWORK.iter().map(|number| (*number, Vec::new())));
     }
     Ok(rules)
+}
+
+/// The place of the flags among the arguments, of a call that opens a file.
+fn flags_of_open(number: i64) -> Option<u8> {
+    match number {
+        libc::SYS_openat => Some(2),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open => Some(1),
+        _ => None,
+    }
 }
 
 fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, SetupError> {

@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use crate::{
-    process::{Collected, Ending, Exit, LaunchError, Reach, SessionId},
-    sandbox::{HINT, looks_refused},
+    process::{Collected, Ending, Exit, LaunchError, SessionId},
+    sandbox::{Policy, refusal_hint},
     tool::ToolOutput,
 };
-
-/// How much of the end of the output is looked at for signs of the sandbox.
-const TAIL: usize = 2 << 10;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy)]
@@ -33,26 +30,29 @@ fn with_line(text: &str, line: &str) -> String {
     format!("{text}\n[{line}]")
 }
 
-/// The answer about a command that has ended.
-pub(in crate::tool) fn report(collected: Collected, ended: Ended, reach: Reach) -> ToolOutput {
+/// The answer about a command that has ended; `policy` is what the sandbox let it do, if one held it.
+pub(in crate::tool) fn report(
+    collected: Collected,
+    ended: Ended,
+    policy: Option<&Policy>,
+) -> ToolOutput {
     let Collected { text, artifact } = collected;
     let mut told = with_line(&text, &ended.to_string());
-    if let Some(hint) = refusal(&text, ended, reach) {
+    if let Some(hint) = refusal(&text, ended, policy) {
         told.push('\n');
-        told.push_str(hint);
+        told.push_str(&hint);
     }
     let output = if ended.is_success() { ToolOutput::text(told) } else { ToolOutput::error(told) };
     ToolOutput { artifacts: artifact.into_iter().collect(), ..output }
 }
 
-fn refusal(text: &str, ended: Ended, reach: Reach) -> Option<&'static str> {
+fn refusal(text: &str, ended: Ended, policy: Option<&Policy>) -> Option<String> {
     let Ended::ByItself(Ending { exit, .. }) = ended else { return None };
     let code = match exit {
         Exit::Code(code) => Some(code),
         Exit::Signal(_) => None,
     };
-    let tail = text.get(text.ceil_char_boundary(text.len().saturating_sub(TAIL))..)?;
-    (reach == Reach::Sandboxed && looks_refused(code, tail)).then_some(HINT)
+    refusal_hint(policy?, code, text)
 }
 
 impl Ended {

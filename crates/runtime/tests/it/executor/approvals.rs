@@ -80,7 +80,7 @@ async fn without_anybody_to_ask_a_call_is_refused_at_once() {
     let world = World { guard: asking(), ..World::new().with(writer(&made)) };
     let outcome = world.outcome(ScriptedModel::new([writes(), completes("done")])).await;
     assert_eq!((outcome.ending.status, outcome.tool_uses), (Status::Goal, 0));
-    assert_eq!(answers(&world), ["Refused: not approved: nobody is there to ask."]);
+    assert_eq!(answers(&world), ["Refused: not approved: nobody is there to ask (it writes)."]);
     assert_eq!(made.load(Ordering::SeqCst), 0);
 }
 

@@ -1,7 +1,9 @@
 //! Levels: what is in force where a machine offers less, and that it is said.
 
+use std::fs;
+
 use attache_kernel::rights::confinement::Confinement;
-use attache_runtime::sandbox::{Helper, Mode, Part, Sandbox, looks_refused};
+use attache_runtime::sandbox::{Helper, Mode, Part, Sandbox, refusal_hint};
 
 use super::{Yard, sandbox, shown};
 
@@ -41,9 +43,9 @@ fn without_namespaces_files_are_still_restricted() {
         return;
     }
     let mut yard = Yard::new();
-    std::fs::create_dir(yard.beside("keys")).unwrap();
-    std::fs::write(yard.beside("keys/id"), "secret").unwrap();
-    std::fs::write(yard.beside("plain"), "plain").unwrap();
+    fs::create_dir(yard.beside("keys")).unwrap();
+    fs::write(yard.beside("keys/id"), "secret").unwrap();
+    fs::write(yard.beside("plain"), "plain").unwrap();
     yard.policy.deny_read = vec![yard.beside("keys")];
     for (script, succeeds) in [
         ("echo x > a", true),
@@ -60,14 +62,29 @@ fn without_namespaces_files_are_still_restricted() {
 
 #[test]
 fn refused_commands_are_recognised() {
-    let yard = Yard::new();
-    for script in ["echo x > /etc/attache-test", "python3 -c 'import socket; socket.socket()'"] {
+    let mut yard = Yard::new();
+    let key = yard.beside("key");
+    fs::write(&key, "secret").unwrap();
+    yard.policy.deny_read.push(key.clone());
+    let read_key = format!("cat {}", key.display());
+    for (script, why) in [
+        ("echo x > /etc/attache-test", "write only to the workspace"),
+        ("mkdir .claude/agents", "write only to the workspace"),
+        ("python3 -c 'import socket; socket.socket()'", "no network"),
+        ("python3 -c 'import socket; socket.getaddrinfo(\"example.com\", 80)'", "no network"),
+        (read_key.as_str(), "cannot read places of keys"),
+    ] {
         let output = yard.run(script);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(looks_refused(output.status.code(), &stderr), "{script}: {}", shown(&output));
+        let hint = refusal_hint(&yard.policy, output.status.code(), &stderr);
+        assert!(hint.is_some_and(|hint| hint.contains(why)), "{script}: {}", shown(&output));
     }
-    assert!(!looks_refused(Some(1), "no such file"));
-    assert!(!looks_refused(Some(0), "Permission denied"));
+    for script in ["cat missing", "touch a; chmod 0 a; cat a", "touch b; ./b", "exit 3"] {
+        let output = yard.run(script);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let hint = refusal_hint(&yard.policy, output.status.code(), &stderr);
+        assert_eq!((hint, output.status.success()), (None, false), "{script}: {}", shown(&output));
+    }
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! Protected paths: existing or not, they are as they were after any command.
 
 use std::{
+    collections::BTreeSet,
     fs,
-    os::unix::fs::symlink,
+    io::{BufRead as _, BufReader},
+    os::unix::fs::{MetadataExt as _, symlink},
+    path::PathBuf,
     process::{Command, Stdio},
     thread,
 };
@@ -102,6 +105,75 @@ fn placeholders_of_a_killed_supervisor_are_removed_by_the_next() {
     );
     assert!(yard.run("true").status.success());
     assert_eq!(yard.names(), Vec::<String>::new());
+}
+
+#[test]
+fn placeholders_of_a_killed_supervisor_are_removed_with_its_run() {
+    if !has_namespaces() {
+        return;
+    }
+    let yard = Yard::new();
+    let sandbox = sandbox();
+    let mut killed = yard.command(&sandbox, "echo ready; exec sleep 1000");
+    let mut killed = killed.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut output = BufReader::new(killed.stdout.take().unwrap());
+    let _length = output.read_line(&mut line).unwrap();
+    killed.kill().unwrap();
+    let _status = killed.wait().unwrap();
+    let _end = output.read_line(&mut line).unwrap();
+    assert!(yard.inside(".claude").is_dir());
+
+    let mut other = yard
+        .command(&sandbox, "echo ready; read line")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(other.stdout.take().unwrap());
+    let _length = output.read_line(&mut line).unwrap();
+    sandbox.remove_leftovers(&yard.policy);
+    assert!(yard.inside(".claude").is_dir(), "another command holds it");
+    drop(other.stdin.take());
+    let _status = other.wait().unwrap();
+    assert_eq!(yard.names(), [""; 0]);
+
+    fs::create_dir(yard.inside(".claude")).unwrap();
+    sandbox.remove_leftovers(&yard.policy);
+    assert_eq!(yard.names(), [".claude"], "somebody made it");
+}
+
+#[test]
+fn spare_placeholders_are_used_again_and_only_while_they_are_empty() {
+    if !has_namespaces() {
+        return;
+    }
+    let yard = Yard::new();
+    let spares = yard.beside("home/placeholders");
+    let sandbox = sandbox().keeping_spares_in(spares.clone());
+    let kept = || -> Vec<(PathBuf, u64)> {
+        let entries = fs::read_dir(&spares).unwrap().map(Result::unwrap);
+        entries.map(|entry| (entry.path(), entry.metadata().unwrap().ino())).collect()
+    };
+    let inodes = || kept().into_iter().map(|(_, inode)| inode).collect::<BTreeSet<u64>>();
+    let run = |script: &str| yard.command(&sandbox, script).output().unwrap();
+
+    let output = run("test -d .claude && ! mkdir .claude/agents");
+    assert!(output.status.success(), "{}", shown(&output));
+    assert_eq!(yard.names(), [""; 0]);
+    let first = inodes();
+    assert!(first.len() > 5, "{first:?}");
+
+    let output = run("test -d .claude && ! mkdir .claude/agents");
+    assert!(output.status.success(), "{}", shown(&output));
+    assert_eq!((yard.names(), inodes()), (Vec::new(), first));
+
+    for (spare, _) in kept() {
+        fs::create_dir(spare.join("agents")).unwrap();
+    }
+    let output = run("test -d .claude && ! test -e .claude/agents");
+    assert!(output.status.success(), "{}", shown(&output));
+    assert_eq!(yard.names(), [""; 0]);
 }
 
 #[test]
