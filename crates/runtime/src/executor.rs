@@ -81,8 +81,8 @@ pub struct Broken {
     pub error: StoreError,
 }
 
-/// Drives a run to its end.
-pub async fn drive(execution: Execution) -> Result<(Run, Outcome), Broken> {
+/// Drives a run to its end. In a box it takes less room: what a future is given lies in it twice.
+pub async fn drive(execution: impl Into<Box<Execution>>) -> Result<(Run, Outcome), Broken> {
     let Execution {
         run,
         opening,
@@ -95,7 +95,7 @@ pub async fn drive(execution: Execution) -> Result<(Run, Outcome), Broken> {
         events,
         links,
         patience,
-    } = execution;
+    } = *execution.into();
     let mut driver = Driver {
         offset: run.last_moment(),
         began: Instant::now(),
@@ -148,7 +148,11 @@ impl Driver {
         let now = self.now();
         self.recorder.record(&self.run, opening, now).await?;
         loop {
-            match self.run.next_step() {
+            let step = self.run.next_step();
+            if !matches!(step, Step::CallTools(_)) {
+                self.recorder.write(&self.run).await?;
+            }
+            match step {
                 Step::Start => self.begin().await?,
                 Step::TakeOver => {
                     self.foresee().await?;
@@ -241,12 +245,18 @@ impl Driver {
         &mut self,
         happen: impl FnOnce(&mut Run, Duration) -> Vec<Event>,
     ) -> Result<(), StoreError> {
+        self.feed_unwritten(happen);
+        self.recorder.write(&self.run).await
+    }
+
+    /// The same, and leaves the writing for later.
+    fn feed_unwritten(&mut self, happen: impl FnOnce(&mut Run, Duration) -> Vec<Event>) {
         let now = self.now();
         let mut events = happen(&mut self.run, now);
         if self.links.budget.use_up(&events) {
             events.extend(self.run.tree_budget_spent(now));
         }
-        self.recorder.record(&self.run, events, now).await
+        self.recorder.put_off(&self.run, events, now);
     }
 
     /// The run is to be interrupted, as soon as this returns.

@@ -87,14 +87,17 @@ impl Driver {
             LastLook::Letters(letters) => (letters, None),
             LastLook::Nothing(hold) => (Vec::new(), hold),
         };
-        self.feed(|run, now| {
+        self.feed_unwritten(|run, now| {
             let mut events = run.model_replied_amid(reply, &letters, now);
             if !can_foresee(run, &tools, &context) {
                 events.extend(run.begin_calls(now));
             }
             events
-        })
-        .await?;
+        });
+        let put_off = letters.is_empty() && hold.is_none() && self.can_put_off_writing();
+        if !put_off {
+            self.recorder.write(&self.run).await?;
+        }
         drop(hold);
         if !self.run.has_ended()
             && let Some(letters) = &self.links.letters

@@ -1,4 +1,7 @@
 //! The recorder: numbers events, journals them, and only then shows them.
+//!
+//! Invariant: readers get events in the order of their numbers, so what was put off is written before a
+//! piece is shown.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -18,6 +21,8 @@ pub(super) struct Recorder {
     journal: Box<dyn JournalWriter>,
     events: EventLog,
     next_seq: u64,
+    /// Entries that are written with the next ones; nobody has seen them.
+    unwritten: Vec<Entry>,
     held: Option<Held>,
     /// The same for calls, whose output arrives in parallel.
     held_output: BTreeMap<ToolCallId, String>,
@@ -41,7 +46,14 @@ pub(super) enum Piece {
 
 impl Recorder {
     pub(super) fn new(journal: Box<dyn JournalWriter>, events: EventLog, next_seq: u64) -> Self {
-        Self { journal, events, next_seq, held: None, held_output: BTreeMap::new() }
+        Self {
+            journal,
+            events,
+            next_seq,
+            unwritten: Vec::new(),
+            held: None,
+            held_output: BTreeMap::new(),
+        }
     }
 
     /// Writes the events down, all at once, then shows them.
@@ -51,17 +63,35 @@ impl Recorder {
         events: Vec<Event>,
         now: Duration,
     ) -> Result<(), StoreError> {
+        self.put_off(run, events, now);
+        self.write(run).await
+    }
+
+    /// Writes the events down with those that come next, or with [`Recorder::write`], whichever is first.
+    /// It has to come before anything is waited for.
+    pub(super) fn put_off(&mut self, run: &Run, events: Vec<Event>, now: Duration) {
         if events.is_empty() {
-            return Ok(());
+            return;
         }
         self.let_go(run);
         let ts = timestamp();
-        let entries: Vec<Entry> = events
-            .into_iter()
-            .map(|event| Entry::new(self.number(), ts.clone(), now, event))
-            .collect();
-        self.journal.append(&entries).await?;
-        let last_seq = entries.last().map_or(0, |entry| entry.seq);
+        for event in events {
+            let entry = Entry::new(self.number(), ts.clone(), now, event);
+            self.unwritten.push(entry);
+        }
+    }
+
+    /// Whether there is something to write.
+    pub(super) fn has_unwritten(&self) -> bool {
+        !self.unwritten.is_empty()
+    }
+
+    /// Writes what was put off, then shows it.
+    pub(super) async fn write(&mut self, run: &Run) -> Result<(), StoreError> {
+        let Some(last) = self.unwritten.last() else { return Ok(()) };
+        let last_seq = last.seq;
+        self.journal.append(&self.unwritten).await?;
+        let entries = std::mem::take(&mut self.unwritten);
         let seen = |entry: Entry| run.observed(entry.event, entry.seq, entry.ts);
         self.events.recorded(last_seq, || entries.into_iter().filter_map(seen).collect());
         Ok(())

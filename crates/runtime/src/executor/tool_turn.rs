@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use attache_kernel::{
     id::ToolCallId,
     rights::tool_name::{BuiltinTool, ToolName},
-    run::{PendingCall, Run, ToolAnswer, fork::Fork, message::Artifact},
+    run::{PendingCall, Run, Step, ToolAnswer, fork::Fork, message::Artifact},
 };
-use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 
 use tracing::Instrument as _;
 
@@ -15,7 +15,7 @@ use super::Driver;
 use crate::{
     approvals::Question,
     store::StoreError,
-    tool::{AnswerForm, ChangeSink, Tool, ToolContext, ToolOutput, output::Pieces},
+    tool::{AnswerForm, ChangeSink, Repeatability, Tool, ToolContext, ToolOutput, output::Pieces},
 };
 
 impl Driver {
@@ -89,23 +89,31 @@ impl Driver {
         });
         let mut under_way: FuturesUnordered<_> = begun.collect();
         loop {
-            tokio::task::consume_budget().await;
-            let interruption = self.interruption();
-            let news = self.links.news.clone();
-            let finished = tokio::select! {
-                biased;
-                interruption = interruption => Err(interruption),
-                () = news.arrived() => {
-                    self.note_news().await?;
-                    continue;
-                }
-                finished = under_way.next() => Ok(finished),
-                piece = pieces.next() => {
-                    self.recorder.show_output(&self.run, piece.call_id, piece.text);
-                    continue;
+            // Calls that answer at once are written down with their answers.
+            let at_once = self.recorder.has_unwritten().then(|| under_way.next().now_or_never());
+            let finished = if let Some(finished) = at_once.flatten() {
+                Ok(finished)
+            } else {
+                self.recorder.write(&self.run).await?;
+                tokio::task::consume_budget().await;
+                let interruption = self.interruption();
+                let news = self.links.news.clone();
+                tokio::select! {
+                    biased;
+                    interruption = interruption => Err(interruption),
+                    () = news.arrived() => {
+                        self.note_news().await?;
+                        continue;
+                    }
+                    finished = under_way.next() => Ok(finished),
+                    piece = pieces.next() => {
+                        self.recorder.show_output(&self.run, piece.call_id, piece.text);
+                        continue;
+                    }
                 }
             };
             while let Some(piece) = pieces.try_next() {
+                self.recorder.write(&self.run).await?;
                 self.recorder.show_output(&self.run, piece.call_id, piece.text);
             }
             self.note_news().await?;
@@ -140,6 +148,16 @@ impl Driver {
             self.feed(|run, now| run.tool_returned(&id, answer, now)).await?;
         }
         Ok(())
+    }
+
+    /// Whether what has begun need not be in the journal before it is done: only calls that may be made
+    /// again, should nobody learn of them.
+    pub(super) fn can_put_off_writing(&self) -> bool {
+        let Step::CallTools(calls) = self.run.next_step() else { return false };
+        calls.iter().all(|call| {
+            let tool = self.tools.get(&call.tool);
+            tool.is_some_and(|tool| tool.spec().repetition == Repeatability::Repeatable)
+        })
     }
 
     fn answer(

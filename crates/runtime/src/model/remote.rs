@@ -35,7 +35,7 @@ use super::{
     Chunk, Chunks, Model, ModelCall, ModelFuture,
     http::{HttpClient, HttpError},
     provider::Provider,
-    wire::{Answer, Asked, Decoder, End, StreamFault, Traits, check_parameters},
+    wire::{Answer, Asked, Decoder, End, Repeated, StreamFault, Traits, check_parameters},
 };
 use crate::{clock, store::Secrets};
 
@@ -65,11 +65,12 @@ pub struct RemoteModel {
 struct Written {
     address: Option<(String, Url)>,
     tools: Option<WrittenTools>,
+    repeated: Repeated,
 }
 
 struct WrittenTools {
     specs: Arc<[ToolSpec]>,
-    text: Option<Arc<str>>,
+    text: Option<String>,
 }
 
 /// Why a model cannot be asked.
@@ -114,10 +115,7 @@ impl RemoteModel {
         let cleaned = origin::without_foreign(&request.messages, self.provider.id())
             .map(|messages| ModelRequest { messages, ..request.clone() });
         let request = cleaned.as_ref().unwrap_or(request);
-        let (address, tools) = self.written(model, &request.tools);
-        let (traits, tools) = (self.traits, tools.as_deref());
-        let asked = Asked { request, model, config, cache_key, traits, tools };
-        let body = self.provider.wire_api().body(asked).map_err(|error| {
+        let (address, body) = self.written(request, model, config, cache_key).map_err(|error| {
             let message = format!("the request cannot be written: {error}");
             ModelFailure::Fatal { message }
         })?;
@@ -162,25 +160,31 @@ impl RemoteModel {
         }
     }
 
-    /// The address of a model, and tools as they are written.
-    fn written(&self, model: &str, tools: &Arc<[ToolSpec]>) -> (Url, Option<Arc<str>>) {
+    /// Where a request goes, and its body.
+    fn written(
+        &self,
+        request: &ModelRequest,
+        model: &str,
+        config: &ModelConfig,
+        cache_key: &str,
+    ) -> Result<(Url, Vec<u8>), serde_json::Error> {
+        let api = self.provider.wire_api();
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
-        let address = match &written.address {
-            Some((known, address)) if known == model => address.clone(),
-            Some(_) | None => {
-                let address = self.provider.address(model);
-                written.address.insert((model.to_owned(), address)).1.clone()
+        let Written { address, tools, repeated } = &mut *written;
+        let address = match address {
+            Some((known, address)) if known == model => address,
+            known => &mut known.insert((model.to_owned(), self.provider.address(model))).1,
+        };
+        let tools = match tools {
+            Some(known) if Arc::ptr_eq(&known.specs, &request.tools) => known,
+            known => {
+                let (specs, text) = (Arc::clone(&request.tools), api.tools(&request.tools));
+                known.insert(WrittenTools { specs, text })
             }
         };
-        let tools = match &written.tools {
-            Some(known) if Arc::ptr_eq(&known.specs, tools) => known.text.clone(),
-            Some(_) | None => {
-                let text = self.provider.wire_api().tools(tools).map(Arc::from);
-                let specs = Arc::clone(tools);
-                written.tools.insert(WrittenTools { specs, text }).text.clone()
-            }
-        };
-        (address, tools)
+        let (traits, tools) = (self.traits, tools.text.as_deref());
+        let asked = Asked { request, model, config, cache_key, traits, tools };
+        Ok((address.clone(), api.body(asked, repeated)?))
     }
 
     async fn read(

@@ -10,6 +10,7 @@ mod draft;
 mod escapes;
 mod gemini;
 mod head;
+mod repeated;
 mod responses;
 mod thinking;
 
@@ -26,8 +27,8 @@ use super::{
     remote::{failure::StreamedError, sse::SseError},
 };
 
-pub(super) use self::head::check_parameters;
 pub use self::{head::ReservedParameter, thinking::unheeded};
+pub(super) use self::{head::check_parameters, repeated::Repeated};
 
 /// How a provider is talked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -168,11 +169,15 @@ impl WireApi {
         (!specs.is_empty()).then(|| written.to_string())
     }
 
-    /// The body of a request.
-    pub(super) fn body(self, asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    /// The body of a request, with what it repeats of the last one.
+    pub(super) fn body(
+        self,
+        asked: Asked<'_>,
+        repeated: &mut Repeated,
+    ) -> Result<Vec<u8>, serde_json::Error> {
         match self {
-            Self::Responses => responses::request::body(asked),
-            Self::Chat => chat::request::body(asked),
+            Self::Responses => responses::request::body(asked, repeated),
+            Self::Chat => chat::request::body(asked, repeated),
             Self::Anthropic => anthropic::request::body(asked),
             Self::Gemini => gemini::request::body(asked),
         }

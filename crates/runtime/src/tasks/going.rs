@@ -38,7 +38,7 @@ pub(super) struct Going {
 
 impl Going {
     /// Drives a run to its end, and tells its parent.
-    pub(super) async fn see_through(self, execution: Execution) -> RunResult {
+    pub(super) async fn see_through(self, execution: Box<Execution>) -> RunResult {
         let Self { live, transcript, worktree, claim, secrets, mailbox } = self;
         let _closed = live.events.closed_on_drop();
         let _tree_closed = live.parent.is_none().then(|| live.tree.closed_on_drop());
@@ -125,7 +125,7 @@ fn tell(span: &Span, result: &RunResult) {
 
 /// Drives a run to its end.
 async fn carry_out(
-    execution: Execution,
+    execution: Box<Execution>,
     live: &LiveRun,
     transcript: String,
     worktree: Option<Worktree>,

@@ -377,7 +377,7 @@ impl Shared {
         let worktree = worktree.take();
         let artifacts = Artifacts::new(artifacts).masking(secrets.clone());
         let context = self.context(workspace, artifacts, readable, hidden, worktree.as_ref());
-        let execution = Execution {
+        let execution = Box::new(Execution {
             run,
             opening,
             next_seq: 1,
@@ -397,7 +397,7 @@ impl Shared {
                 stall: start.stall.unwrap_or(self.patience.stall),
                 ..self.patience
             },
-        };
+        });
         let going =
             Going { live: Arc::clone(&live), transcript, worktree, claim, secrets, mailbox };
         let owner = Arc::downgrade(self);

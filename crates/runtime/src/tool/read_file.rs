@@ -121,6 +121,9 @@ impl Request {
         }
         seen.saw(&location, stamp, Some(&content));
         let bytes = content.len() as u64;
+        if is_plain_text(&content) {
+            return self.show(&location, Lines::new(content.as_slice(), bytes, stop)).ok();
+        }
         self.read(&location, Cursor::new(content), bytes, stop).ok()
     }
 
@@ -168,7 +171,7 @@ impl Request {
             .strip_bom(true)
             .utf8_passthru(true)
             .build(file);
-        self.show(location, Lines::new(decoded, stop))
+        self.show(location, Lines::new(decoded, bytes, stop))
     }
 
     fn show<R: Read>(
@@ -282,6 +285,12 @@ impl Page {
         }
         self.text
     }
+}
+
+/// Whether these bytes are text that can be shown without being decoded.
+fn is_plain_text(content: &[u8]) -> bool {
+    let may_have_mark = matches!(content.first(), Some(0xef | 0xfe | 0xff));
+    !may_have_mark && matches!(content::sniff(&mut &*content), Ok(Content::Text))
 }
 
 fn format_cut(left_out: u64) -> String {

@@ -81,11 +81,30 @@ impl<'a> Head<'a> {
         messages: &[Item],
     ) -> Result<Vec<u8>, serde_json::Error> {
         let mut body = Vec::with_capacity(16 << 10);
+        self.write(key, &mut body)?;
+        serde_json::to_writer(&mut body, messages)?;
+        body.push(b'}');
+        Ok(body)
+    }
+
+    /// The same with messages that are written already, with commas in between.
+    pub(super) fn body_of(self, key: &str, items: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
+        let tools = self.tools.map_or(0, str::len);
+        let mut body = Vec::with_capacity(items.len() + tools + 512);
+        self.write(key, &mut body)?;
+        body.push(b'[');
+        body.extend_from_slice(items);
+        body.extend_from_slice(b"]}");
+        Ok(body)
+    }
+
+    /// Everything up to the messages.
+    fn write(&self, key: &str, body: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         body.push(b'{');
         for (key, value) in &self.fields {
-            serde_json::to_writer(&mut body, key)?;
+            serde_json::to_writer(&mut *body, key)?;
             body.push(b':');
-            serde_json::to_writer(&mut body, value)?;
+            serde_json::to_writer(&mut *body, value)?;
             body.push(b',');
         }
         if let Some(tools) = self.tools {
@@ -96,9 +115,7 @@ impl<'a> Head<'a> {
         body.push(b'"');
         body.extend_from_slice(key.as_bytes());
         body.extend_from_slice(b"\":");
-        serde_json::to_writer(&mut body, messages)?;
-        body.push(b'}');
-        Ok(body)
+        Ok(())
     }
 }
 
@@ -127,17 +144,18 @@ mod tests {
         let parameters = json!({
             "reasoning": {"summary": "auto"}, "temperature": 0.5, "gone": null, "new": {"a": [1]}, "missing": null,
         });
-        let head = Head::new(Some("[{}]"))
-            .with("model", "m")
-            .with("reasoning", json!({"effort": "low"}))
-            .with("temperature", 1)
-            .with("gone", true)
-            .merged(parameters.as_object().unwrap());
-        let body = head.body("messages", &["a"]).unwrap();
-        assert_eq!(
-            String::from_utf8(body).unwrap(),
-            r#"{"model":"m","reasoning":{"effort":"low","summary":"auto"},"temperature":0.5,"new":{"a":[1]},"tools":[{}],"messages":["a"]}"#
-        );
+        let head = || {
+            Head::new(Some("[{}]"))
+                .with("model", "m")
+                .with("reasoning", json!({"effort": "low"}))
+                .with("temperature", 1)
+                .with("gone", true)
+                .merged(parameters.as_object().unwrap())
+        };
+        let expected = r#"{"model":"m","reasoning":{"effort":"low","summary":"auto"},"temperature":0.5,"new":{"a":[1]},"tools":[{}],"messages":["a"]}"#;
+        assert_eq!(String::from_utf8(head().body("messages", &["a"]).unwrap()).unwrap(), expected);
+        let written = head().body_of("messages", b"\"a\"").unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), expected);
     }
 
     #[test]

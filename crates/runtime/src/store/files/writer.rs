@@ -9,7 +9,7 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -42,6 +42,8 @@ pub struct FileWriter {
 pub(super) struct OpenJournal {
     pub(super) file: File,
     pub(super) path: PathBuf,
+    /// The device and the number of the file, once they were asked for.
+    identity: OnceLock<(u64, u64)>,
     /// The length of all whole lines.
     whole: AtomicU64,
     folders_are_on_disk: AtomicBool,
@@ -63,7 +65,7 @@ impl OpenJournal {
     /// A locked file, with the number of bytes of its whole lines.
     pub(super) fn new(file: File, path: PathBuf, whole: u64) -> Self {
         let (whole, folders_are_on_disk) = (AtomicU64::new(whole), AtomicBool::default());
-        Self { file, path, whole, folders_are_on_disk }
+        Self { file, path, identity: OnceLock::new(), whole, folders_are_on_disk }
     }
 
     pub(super) fn whole(&self) -> u64 {
@@ -72,9 +74,15 @@ impl OpenJournal {
 
     /// Fails if the file is no longer where readers look for it: it was removed, moved or replaced.
     fn check_in_place(&self) -> Result<(), StoreError> {
-        let open = self.file.metadata().map_err(|source| StoreError::read(&self.path, source))?;
+        let identity = if let Some(known) = self.identity.get() {
+            *known
+        } else {
+            let open = self.file.metadata();
+            let open = open.map_err(|source| StoreError::read(&self.path, source))?;
+            *self.identity.get_or_init(|| (open.dev(), open.ino()))
+        };
         match fs::symlink_metadata(&self.path) {
-            Ok(found) if (found.dev(), found.ino()) == (open.dev(), open.ino()) => Ok(()),
+            Ok(found) if (found.dev(), found.ino()) == identity => Ok(()),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(StoreError::read(&self.path, error))
             }

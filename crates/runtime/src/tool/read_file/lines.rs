@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 /// How many bytes of a line are kept.
 const MAX_LINE: usize = 2000;
 const BUFFER: usize = 64 * 1024;
+const SMALLEST_BUFFER: usize = 512;
 
 /// A stream read line by line.
 pub(super) struct Lines<'s, R> {
@@ -37,8 +38,10 @@ impl<R: Read> Read for Stoppable<'_, R> {
 }
 
 impl<'s, R: Read> Lines<'s, R> {
-    pub(super) fn new(reader: R, stop: &'s CancellationToken) -> Self {
-        Self { reader: BufReader::with_capacity(BUFFER, Stoppable { reader, stop }) }
+    /// The lines of a stream of about that many bytes.
+    pub(super) fn new(reader: R, bytes: u64, stop: &'s CancellationToken) -> Self {
+        let buffer = usize::try_from(bytes).unwrap_or(BUFFER).clamp(SMALLEST_BUFFER, BUFFER);
+        Self { reader: BufReader::with_capacity(buffer, Stoppable { reader, stop }) }
     }
 
     pub(super) fn is_at_end(&mut self) -> io::Result<bool> {

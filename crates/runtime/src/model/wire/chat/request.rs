@@ -18,6 +18,7 @@ use crate::model::wire::{
     Asked,
     draft::kept,
     head::Head,
+    repeated::Repeated,
     thinking::{Wish, as_effort, wish},
 };
 
@@ -86,7 +87,10 @@ pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
     }})
 }
 
-pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+pub(in crate::model::wire) fn body(
+    asked: Asked<'_>,
+    repeated: &mut Repeated,
+) -> Result<Vec<u8>, serde_json::Error> {
     let Asked { request, model, config, cache_key, traits, tools } = asked;
     let mut head = Head::new(tools)
         .with("model", model)
@@ -99,11 +103,8 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
     if traits.openai {
         head = head.with("prompt_cache_key", cache_key);
     }
-    let mut messages = Vec::with_capacity(request.messages.len() + 8);
-    for message in request.messages.messages() {
-        write(message, &mut messages);
-    }
-    head.merged(&config.parameters).body("messages", &messages)
+    let head = head.merged(&config.parameters);
+    repeated.written(request.messages.messages(), write, |items| head.body_of("messages", items))?
 }
 
 /// A demanded call. Only OpenAI itself is known to take it together with reasoning.

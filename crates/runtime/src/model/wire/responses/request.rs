@@ -20,6 +20,7 @@ use crate::model::wire::{
     Asked,
     draft::kept,
     head::Head,
+    repeated::Repeated,
     thinking::{as_effort, wish},
 };
 
@@ -78,7 +79,10 @@ pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
     })
 }
 
-pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
+pub(in crate::model::wire) fn body(
+    asked: Asked<'_>,
+    repeated: &mut Repeated,
+) -> Result<Vec<u8>, serde_json::Error> {
     let Asked { request, model, config, cache_key, traits, tools } = asked;
     let wished = wish(config, traits.thinking);
     let messages = request.messages.messages();
@@ -102,11 +106,8 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
         head = head.with("include", json!(["reasoning.encrypted_content"]));
     }
     head = head.with("prompt_cache_key", cache_key);
-    let mut items = Vec::with_capacity(messages.len() * 2);
-    for message in messages {
-        write(message, &mut items);
-    }
-    head.merged(&config.parameters).body("input", &items)
+    let head = head.merged(&config.parameters);
+    repeated.written(messages, write, |items| head.body_of("input", items))?
 }
 
 /// Models that do not reason refuse to be asked for their reasoning.
