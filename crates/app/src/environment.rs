@@ -3,7 +3,10 @@
 //! Nothing else reads the process's environment, arguments or current directory: they are handed down,
 //! so every rule that depends on one can be tested without setting it.
 
-use std::{collections::BTreeMap, ffi::OsString, fmt, io, path::PathBuf};
+use std::{collections::BTreeMap, ffi::OsString, fmt, fs, io, path::PathBuf};
+
+use attache_runtime::clock;
+use jiff::tz::TimeZone;
 
 /// The variables and their values.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -26,6 +29,21 @@ pub(crate) fn arguments() -> Vec<OsString> {
 #[expect(clippy::disallowed_methods, reason = "this module is where the environment is read")]
 pub(crate) fn terminal_is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
+}
+
+/// The time zone of this machine. The zone of the file is used as it is: to find its name, `jiff` would read
+/// the names of all zones there are.
+#[expect(clippy::disallowed_methods, reason = "this module is where the environment is read")]
+pub(crate) fn time_zone() -> TimeZone {
+    let of_machine = || TimeZone::tzif("local", &fs::read("/etc/localtime").ok()?).ok();
+    let is_set = std::env::var_os("TZ").is_some();
+    let zone = if is_set { None } else { of_machine() };
+    zone.unwrap_or_else(TimeZone::system)
+}
+
+/// The date that people here have today.
+pub(crate) fn today() -> String {
+    clock::now().to_zoned(time_zone()).date().to_string()
 }
 
 impl Environment {

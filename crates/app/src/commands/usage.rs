@@ -15,6 +15,7 @@ use self::{
     sums::{Row, Sums},
 };
 use crate::{
+    environment,
     failure::{Exit, Failure},
     print::{
         self, harmless,
@@ -94,7 +95,7 @@ impl Skipped {
 }
 
 pub(crate) fn run(args: &UsageArgs, setup: &Setup) -> Result<Exit, Failure> {
-    let now = clock::now().to_zoned(jiff::tz::TimeZone::system());
+    let now = clock::now().to_zoned(environment::time_zone());
     let span = Span::new(args.since, args.until, &now)?;
     let by = columns(&args.by);
     let mut sums = Sums::new(&by, span, now.time_zone().clone());

@@ -10,7 +10,7 @@ use std::{
 };
 
 use attache_kernel::{agent::registry::Inventory, rights::tool_name::BuiltinTool};
-use attache_runtime::{clock, delegation::Desk, tasks::Client};
+use attache_runtime::{delegation::Desk, tasks::Client};
 use hyper::http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -36,6 +36,7 @@ use super::{
     roots::Roots,
     tools,
 };
+use crate::environment;
 
 /// What a host tells its model about the server.
 const INSTRUCTIONS: &str = "Runs subagents: specialists that work in a context of their own and answer with \
@@ -113,7 +114,7 @@ impl Server {
 
     /// The client as the front door knows it.
     async fn client(&self) -> Client {
-        let today = clock::now().to_zoned(jiff::tz::TimeZone::system()).date().to_string();
+        let today = environment::today();
         let working_directory = match &self.roots {
             Some(roots) => roots.workspace().await,
             None => None,

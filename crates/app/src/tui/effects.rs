@@ -17,7 +17,6 @@ use attache_kernel::{
     run::assignment::{BackgroundWork, SessionSource},
 };
 use attache_runtime::{
-    clock,
     events::TreeEvents,
     host::{Order, Subject},
     runtime::Runtime,
@@ -38,6 +37,7 @@ use super::{
 };
 use crate::{
     commands::run::{Approve, start_failure},
+    environment,
     failure::Failure,
     print::palette::Tone,
     setup::Setup,
@@ -377,7 +377,7 @@ impl Sending<'_> {
             provider: self.provider,
             background_work: BackgroundWork::Awaited,
             source: Some(SessionSource::Interactive),
-            today: Some(clock::now().to_zoned(jiff::tz::TimeZone::system()).date().to_string()),
+            today: Some(environment::today()),
             auto_approval: match self.approver.how() {
                 Approve::Sandbox => AutoApproval::InSandbox,
                 Approve::Ask | Approve::Deny | Approve::All => AutoApproval::AsConfigured,

@@ -5,6 +5,7 @@
 //! files apart, asking costs nothing. Places of keys inside the workspace are nobody's.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Component, Path, PathBuf},
     sync::Arc,
@@ -35,8 +36,8 @@ pub struct HiddenPlaces {
 impl HiddenPlaces {
     /// Those of these places that lie below that root. This reads the disk.
     pub fn below<'p>(root: &Path, places: impl IntoIterator<Item = &'p PathBuf>) -> Self {
-        let real = |place: &PathBuf| fs::canonicalize(place).unwrap_or_else(|_| place.clone());
-        let places = places.into_iter().map(real);
+        let mut parents = BTreeMap::new();
+        let places = places.into_iter().map(|place| really(place, &mut parents));
         let places = places.filter(|place| place != root && place.starts_with(root)).collect();
         Self { root: root.to_owned(), places }
     }
@@ -44,6 +45,21 @@ impl HiddenPlaces {
     /// The same for a run in that directory, if it is the directory they were found for.
     pub(crate) fn also_below(&self, root: &Path) -> Option<Self> {
         (self.root == root).then(|| self.clone())
+    }
+}
+
+/// Where a place really lies. Many lie side by side: their directory is looked up once.
+fn really<'p>(place: &'p Path, parents: &mut BTreeMap<&'p Path, Option<PathBuf>>) -> PathBuf {
+    let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
+        return place.to_owned();
+    };
+    let parent = parents.entry(parent).or_insert_with(|| fs::canonicalize(parent).ok());
+    let Some(inside) = parent.as_ref().map(|parent| parent.join(name)) else {
+        return place.to_owned();
+    };
+    match fs::symlink_metadata(&inside) {
+        Ok(found) if found.is_symlink() => fs::canonicalize(place).unwrap_or(inside),
+        Ok(_) | Err(_) => inside,
     }
 }
 

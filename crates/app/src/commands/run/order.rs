@@ -8,7 +8,6 @@ use attache_kernel::{
     },
 };
 use attache_runtime::{
-    clock,
     host::{InputText, Inputs, Order, OrderError, Subject, TrustFor},
     runtime::Runtime,
     store::FileStore,
@@ -16,6 +15,7 @@ use attache_runtime::{
 
 use super::{Offer, RunArgs, Who, routing, task};
 use crate::{
+    environment,
     failure::Failure,
     no_effect,
     print::{
@@ -75,7 +75,7 @@ pub(super) async fn order(
         description: args.client.description.clone(),
         trust: if args.trust { TrustFor::ThisRun } else { TrustFor::Recorded },
         working_directory,
-        today: Some(clock::now().to_zoned(jiff::tz::TimeZone::system()).date().to_string()),
+        today: Some(environment::today()),
         ..Order::new(subject, task)
     })
 }
