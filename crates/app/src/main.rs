@@ -8,6 +8,7 @@ mod credentials;
 mod duration;
 mod environment;
 mod failure;
+mod instance;
 mod log;
 mod mcp;
 mod no_effect;
@@ -19,7 +20,7 @@ mod setup;
 mod transcripts;
 mod tui;
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
 use attache_runtime::sandbox::run_if_helper;
 use clap::{CommandFactory as _, FromArgMatches as _};
@@ -27,11 +28,15 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use crate::{
     cli::{Cli, overrides_gathered, refusal},
     environment::Environment,
+    failure::{Exit, Failure},
 };
 
 fn main() -> ExitCode {
     let arguments = environment::arguments();
     run_if_helper(&arguments);
+    if arguments.get(1).is_some_and(|first| first == instance::MARK) {
+        return ended(instance::run(), &arguments);
+    }
     let mut arguments = overrides_gathered(arguments);
     if arguments.len() == 1 && tui::has_terminal() {
         // On a terminal the bare program talks.
@@ -46,14 +51,19 @@ fn main() -> ExitCode {
         cli.notice_order(&matches);
         Ok(cli)
     });
-    let ended = match parsed {
+    let result = match parsed {
         Ok(cli) => commands::run(cli, &environment),
         Err(error) => refusal::tell(&error, &arguments, environment),
     };
-    match ended {
+    ended(result, &arguments)
+}
+
+/// The exit code, once a failure was told.
+fn ended(result: Result<Exit, Failure>, arguments: &[OsString]) -> ExitCode {
+    match result {
         Ok(exit) => ExitCode::from(exit.code()),
         Err(failure) => {
-            print::aside(&failure.told(refusal::format(&arguments)));
+            print::aside(&failure.told(refusal::format(arguments)));
             ExitCode::from(failure.exit.code())
         }
     }

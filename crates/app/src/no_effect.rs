@@ -3,18 +3,13 @@
 //! Nothing is ignored in silence. Agent files are written for other programs, too, so each key gives a
 //! notice. Remove a line with the change that gives it an effect.
 
-use attache_kernel::agent::definition::{Definition, ExecutionMode, Scope};
+use attache_kernel::agent::definition::{Definition, Scope};
 
 /// A key, whether a definition uses it, and why it does nothing.
 type DefinitionKey = (&'static str, fn(&Definition) -> bool, &'static str);
 
 /// Keys of a definition without an effect.
-const DEFINITION_KEYS: [DefinitionKey; 4] = [
-    (
-        "executionMode",
-        |it| it.execution_mode != ExecutionMode::default(),
-        "every agent runs in this process",
-    ),
+const DEFINITION_KEYS: [DefinitionKey; 3] = [
     ("hooks", |it| it.hooks.is_some(), "hooks are not run"),
     ("skills", |it| !it.skills.is_empty(), "skills are not loaded"),
     ("memory", |it| it.memory.is_some(), "nothing is remembered between runs"),

@@ -60,6 +60,8 @@ pub(crate) struct Setup {
     pub(crate) quiet: bool,
     /// Whether a base was given for relative paths.
     pub(crate) moved: Option<PathBuf>,
+    /// The options of every command, as they were given.
+    pub(crate) globals: Globals,
     agents_json: Option<String>,
     agents_dirs: Vec<PathBuf>,
 }
@@ -146,6 +148,7 @@ impl Setup {
             trust,
             project,
             project_trust,
+            globals: globals.clone(),
             format: if globals.json { OutputFormat::Json } else { OutputFormat::Text },
             quiet: globals.quiet,
             moved: globals.cwd,

@@ -89,12 +89,29 @@ impl Approver for ApproveAll {
 /// Who is asked, and what was approved for the session. Clones share both.
 #[derive(Debug, Clone)]
 pub struct Approvals {
-    approver: Arc<dyn Approver>,
+    asked: Asked,
     approved: Arc<Mutex<Vec<SessionGrant>>>,
+}
+
+/// Who is asked.
+#[derive(Debug, Clone)]
+enum Asked {
+    Approver(Arc<dyn Approver>),
+    /// The owner of the run, in another process; what was approved for the session is known there.
+    Owner(Arc<dyn Relay>),
+}
+
+/// Brings questions to the process that owns a run.
+pub(crate) trait Relay: fmt::Debug + Send + Sync {
+    /// Asks, with what a yes for the session would cover. Dropping the future withdraws the question.
+    fn ask(&self, question: Question, grants: Vec<SessionGrant>) -> DecidedFuture<'_>;
 }
 
 /// A decision, and the words that came with it.
 pub(crate) type Decided = (ApprovalDecision, Option<String>);
+
+/// A decision under way.
+pub(crate) type DecidedFuture<'a> = Pin<Box<dyn Future<Output = Decided> + Send + 'a>>;
 
 impl Default for Approvals {
     fn default() -> Self {
@@ -105,7 +122,12 @@ impl Default for Approvals {
 impl Approvals {
     /// A session's approvals, in which nothing is approved yet.
     pub fn new(approver: Arc<dyn Approver>) -> Self {
-        Self { approver, approved: Arc::default() }
+        Self { asked: Asked::Approver(approver), approved: Arc::default() }
+    }
+
+    /// The approvals of a session that another process owns.
+    pub(crate) fn relayed(owner: Arc<dyn Relay>) -> Self {
+        Self { asked: Asked::Owner(owner), approved: Arc::default() }
     }
 
     /// Decides a question: by what was approved for the session, or by asking.
@@ -116,12 +138,26 @@ impl Approvals {
         cancel: CancellationToken,
     ) -> Decided {
         let parts = SessionGrant::of_call(&question.tool, &question.arguments, foresight);
+        self.decide_parts(question, parts, cancel).await
+    }
+
+    /// The same for a call with those parts.
+    pub(crate) async fn decide_parts(
+        &self,
+        question: Question,
+        parts: Vec<SessionGrant>,
+        cancel: CancellationToken,
+    ) -> Decided {
+        let approver = match &self.asked {
+            Asked::Approver(approver) => approver,
+            Asked::Owner(owner) => return owner.ask(question, parts).await,
+        };
         let is_approved = |part| self.lock().contains(part);
         if !parts.is_empty() && parts.iter().all(is_approved) {
             let words = "approved earlier in this session".to_owned();
             return (ApprovalDecision::ApprovedForSession, Some(words));
         }
-        match self.approver.ask(question, cancel).await {
+        match approver.ask(question, cancel).await {
             ApprovalAnswer::Once => (ApprovalDecision::ApprovedOnce, None),
             ApprovalAnswer::Session => {
                 self.lock().extend(parts);

@@ -17,6 +17,7 @@ mod notice;
 mod order;
 mod resumed;
 mod rights;
+mod taken_over;
 mod workplace;
 
 use std::{
@@ -26,7 +27,7 @@ use std::{
 
 use attache_kernel::{
     agent::{
-        definition::{Definition, Trust},
+        definition::{Definition, ExecutionMode, Trust},
         registry::{Appraisal, Inventory},
     },
     rights::{
@@ -53,6 +54,7 @@ pub use self::{
 use crate::{
     agents::{discovery::Discovery, trust::TrustStore},
     approvals::{Approvals, Approver},
+    bridge::{InInstance, Instances},
     clock,
     mcp_client::McpServers,
     store::Store,
@@ -82,6 +84,8 @@ pub struct Host {
     pub tree: TreeLimits,
     /// Which calls are asked about, allowed and refused.
     pub policy: Arc<Policy>,
+    /// How an instance of the program is started; none where it cannot be.
+    pub instances: Option<Arc<Instances>>,
 }
 
 /// A run that can be started.
@@ -212,6 +216,27 @@ impl Host {
         };
         let (policy, stance) = (Arc::clone(&above.policy), stance.under(above.stance));
         Permissions { policy, stance, trust: above.trust.clone() }.of_child(root, auto)
+    }
+
+    /// Whether an agent is run by an instance of its own.
+    fn instance(
+        &self,
+        definition: &Definition,
+        trust: Trust,
+        permissions: &Permissions,
+    ) -> Result<Option<InInstance>, OrderError> {
+        match definition.execution_mode {
+            ExecutionMode::Lightweight => Ok(None),
+            ExecutionMode::FullCodex => {
+                let agent = || definition.agent_type.to_string();
+                let instances = self.instances.clone();
+                Ok(Some(InInstance {
+                    instances: instances.ok_or_else(|| OrderError::NoInstances(agent()))?,
+                    is_trusted: trust == Trust::Trusted,
+                    auto_approval: permissions.policy.auto,
+                }))
+            }
+        }
     }
 
     /// What caps the cost of a run with that cap of its own.

@@ -28,6 +28,7 @@ pub mod store;
 pub mod model;
 
 pub mod approvals;
+pub mod bridge;
 pub mod changes;
 pub mod mcp_client;
 pub mod process;

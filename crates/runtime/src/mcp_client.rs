@@ -28,7 +28,7 @@ use std::{
 use futures_util::future::join_all;
 use serde_json::Value;
 
-pub(crate) use self::search::put_aside;
+pub(crate) use self::search::{finders_of, put_aside};
 use self::server::Server;
 pub use self::{
     entry::{EntryError, EntryOrigin, ServerEntry, Transport, Variables, check_type},

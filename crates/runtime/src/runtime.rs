@@ -7,11 +7,13 @@ mod builder;
 
 use std::sync::Arc;
 
-use attache_kernel::{agent::registry::Inventory, id::RunId};
+use attache_kernel::{agent::registry::Inventory, id::RunId, run::Run};
 use tokio_util::task::AbortOnDropHandle;
 
 pub use self::builder::{BuildError, RuntimeBuilder};
 use crate::{
+    approvals::Approvals,
+    bridge::{Assigned, TakeOverError},
     events::TreeEvents,
     host::{Agent, EarlierRun, Host, Order, OrderError, Prepared},
     store::Store,
@@ -107,6 +109,17 @@ impl Runtime {
         prepared: Prepared,
     ) -> Result<(RunHandle, TreeEvents), StartError> {
         self.runs.start_watched(prepared.start, Some(Arc::clone(&self.host))).await
+    }
+
+    /// Goes on with a run that another process owns.
+    pub(crate) async fn take_over(
+        &self,
+        run: (Run, u64),
+        assigned: &Assigned,
+        approvals: Approvals,
+    ) -> Result<(RunHandle, TreeEvents), TakeOverError> {
+        let start = self.host.taken_over(run, assigned, approvals).await?;
+        Ok(self.runs.start_watched(start, Some(Arc::clone(&self.host))).await?)
     }
 
     /// The handle of a run under way.

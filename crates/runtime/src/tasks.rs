@@ -29,7 +29,7 @@ pub use self::{
     inbox::{Inbox, InboxError},
     recorded::{RecordedError, RecordedRun},
     runs::{Runs, new_run_id, new_session_id},
-    start::{Past, Start, StartError, TreeBudgetStart},
+    start::{Past, Start, StartError, TakenOver, TreeBudgetStart},
     tree::TreeLimits,
 };
 pub(crate) use self::{

@@ -249,7 +249,7 @@ pub(crate) enum RunFormat {
 /// How long a run that was cut short waits for somebody to read its result.
 const READER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 /// How long the end of the program waits for commands that were told to end.
-pub(super) const TIDYING_PATIENCE: std::time::Duration = std::time::Duration::from_millis(500);
+pub(crate) const TIDYING_PATIENCE: std::time::Duration = std::time::Duration::from_millis(500);
 /// How long the end of a run waits for the disk.
 const DISK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 
@@ -433,7 +433,9 @@ fn is_uncounted(result: &RunResult) -> bool {
 
 pub(crate) fn start_failure(error: &StartError) -> Failure {
     match error {
-        StartError::Run(_) | StartError::Workspace(_) => Failure::usage(error.to_string()),
+        StartError::Run(_) | StartError::Workspace(_) | StartError::NothingTakenOver => {
+            Failure::usage(error.to_string())
+        }
         StartError::Worktree(inner) => {
             let failure = Failure::usage(error.to_string());
             inner.hint().into_iter().fold(failure, Failure::hint)

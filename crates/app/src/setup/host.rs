@@ -29,7 +29,7 @@ use attache_runtime::{
     process::{CommandEnvironment, CommandSandbox, CommandSetup},
     runtime::Runtime,
     sandbox::{Helper, Sandbox},
-    store::{FileStore, Secrets, Store as _},
+    store::{FileStore, Secrets, Store},
     tasks::{Runs, TreeLimits},
     tool::{
         web_fetch::{WebAccess, WebFetch},
@@ -45,6 +45,7 @@ use super::{Setup, mcp_servers, providers};
 use crate::{
     environment::Environment,
     failure::Failure,
+    instance,
     settings::{ModelPrice, Settings},
 };
 
@@ -149,6 +150,15 @@ impl Setup {
         store: FileStore,
         model: Option<(&str, Arc<dyn Model>)>,
     ) -> Result<Runtime, Failure> {
+        self.runtime_on(Arc::new(store), model)
+    }
+
+    /// The same, with runs that are written there.
+    pub(crate) fn runtime_on(
+        &self,
+        store: Arc<dyn Store>,
+        model: Option<(&str, Arc<dyn Model>)>,
+    ) -> Result<Runtime, Failure> {
         let mut switchboard = self.switchboard();
         switchboard.local.extend(model.map(|(name, model)| (name.to_owned(), model)));
         let settings = &self.settings;
@@ -169,6 +179,7 @@ impl Setup {
                 max_cost_usd: settings.subagents.max_tree_cost_usd,
             },
             policy: self.policy(),
+            instances: Some(Arc::new(instance::instances(self))),
         };
         let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
         let patience = Patience {
@@ -180,7 +191,7 @@ impl Setup {
             proxies: providers::proxies(&self.environment),
             private_hosts: settings.tools.web_fetch_private_hosts.clone(),
         });
-        let runs = Runs::new(Arc::new(store), patience).with_tool(web).with_commands(commands);
+        let runs = Runs::new(store, patience).with_tool(web).with_commands(commands);
         let runs = match web_search(settings, &self.environment) {
             Some(Ok(search)) => runs.with_tool(WebSearch::new(search)),
             Some(Err(_)) | None => runs,

@@ -27,7 +27,7 @@ fn writing(files: &[&str]) -> (ScriptedServer, TestProject) {
     (server, project)
 }
 
-fn write(number: usize, file: &str) -> Turn {
+pub(crate) fn write(number: usize, file: &str) -> Turn {
     let content = format!("version {number}\n");
     let arguments = json!({"path": file, "content": content});
     tool_call(&format!("call_{number}"), "write_file", &arguments).using(used(100))

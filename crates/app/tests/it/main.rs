@@ -20,6 +20,8 @@ mod doctor;
 mod errors;
 mod exec;
 mod hostile_text;
+#[cfg(test)]
+mod instances;
 mod list;
 mod log;
 mod login;

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::project;
 
-const KEY: &str = "sk-lab-0123456789abcdef";
+pub(crate) const KEY: &str = "sk-lab-0123456789abcdef";
 
 fn word(api: WireApi) -> &'static str {
     match api {

@@ -30,6 +30,7 @@ mod tests;
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use self::complete_task::check_schema;
@@ -145,7 +146,7 @@ pub struct PendingCall {
 }
 
 /// A question whether a call may begin.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// The id of the question. A question that is asked again after a takeover keeps it.
     pub request_id: QuestionId,

@@ -94,7 +94,7 @@ pub struct Ending {
 }
 
 /// Everything the run itself knows about its end.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// How it ended and what it has to show.
     pub ending: Ending,
@@ -157,7 +157,7 @@ pub struct Surroundings {
 }
 
 /// What the descendants of a run used.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Descendants {
     /// How many there were.
     pub agents: u32,

@@ -87,6 +87,11 @@ pub enum OrderError {
         /// The setting.
         key: &'static str,
     },
+    /// The agent wants an instance of its own, and there is no way to start one.
+    #[error(
+        "`{0}` has `executionMode: full_codex`, and this program cannot start an instance of itself"
+    )]
+    NoInstances(String),
     /// Agents may not be nested that deep.
     #[error("Sub-agents are not enabled in this nested context")]
     TooDeep {
@@ -124,6 +129,7 @@ impl OrderError {
             Self::Store(error) => Some(error.hint()),
             Self::Model(error) => error.hint(),
             Self::BudgetSpent { key, .. } => Some(format!("raise subagents.{key}")),
+            Self::NoInstances(_) => Some("remove executionMode from the agent".to_owned()),
             Self::TooDeep { max_depth, .. } => {
                 Some(format!("subagents.max_depth is {max_depth}: do the work without delegating"))
             }

@@ -89,7 +89,9 @@ impl Host {
         assignment.limits = assignment.limits.with(order.limits);
         let fork = order.fork.filter(|_| assignment.definition.fork_context);
         let fork = fork.map(|fork| Fork::clone(&fork));
+        let instance = self.instance(&assignment.definition, trust, &permissions)?;
         let start = Start {
+            instance,
             stall: connection.stall,
             further_roots: self.workplace.further_roots.clone(),
             approvals: approvals(order.approver, order.parent.as_ref()),

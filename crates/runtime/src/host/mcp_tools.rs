@@ -88,6 +88,21 @@ impl Host {
         Equipped { filtered, toolbox, offered }
     }
 
+    /// The tools of the MCP servers that a run with those rights uses.
+    pub(super) async fn toolbox_of(
+        &self,
+        definition: &Definition,
+        trust: Trust,
+        rights: &ToolSet,
+    ) -> Toolbox {
+        let used: Vec<String> = servers(rights).into_iter().map(str::to_owned).collect();
+        if used.is_empty() {
+            return Toolbox::default();
+        }
+        let inline = self.inline_servers(definition, trust, &mut Vec::new());
+        Box::pin(self.mcp.toolbox(&used, &inline)).await
+    }
+
     /// What another definition may call of the same tools.
     pub(super) fn rights_like(
         &self,

@@ -135,7 +135,9 @@ impl Host {
         assignment.model_limits = connection.limits;
         assignment.limits = assignment.limits.with(order.limits);
         let rights = assignment.rights.clone();
+        let instance = self.instance(&definition, trust, &permissions)?;
         let start = Start {
+            instance,
             stall: connection.stall,
             further_roots: self.workplace.further_roots.clone(),
             approvals: approvals(order.approver, order.parent.as_ref()),
@@ -230,7 +232,7 @@ fn goes_on_elsewhere(asked: &Path, root: &Path) -> Option<Notice> {
     (!is_there).then(|| Notice::GoesOnIn { folder: root.display().to_string() })
 }
 
-fn as_before(run: &Run) -> ModelChoice {
+pub(super) fn as_before(run: &Run) -> ModelChoice {
     let used = &run.assignment().model;
     ModelChoice {
         asked: used.asked.clone(),

@@ -49,6 +49,19 @@ pub(crate) fn put_aside(assignment: &mut Assignment) -> Vec<Arc<dyn Tool>> {
     finders
 }
 
+/// The tools that find and call those which were taken out of a run's prompt when it began.
+pub(crate) fn finders_of(
+    assignment: &Assignment,
+    tools: &BTreeMap<ToolName, Arc<dyn Tool>>,
+) -> Vec<Arc<dyn Tool>> {
+    if assignment.searchable_tools.is_empty() {
+        return Vec::new();
+    }
+    let aside = assignment.searchable_tools.iter();
+    let aside = aside.filter_map(|spec| tools.get(&spec.name)).map(|tool| tool.spec().clone());
+    vec![Arc::new(McpCall::new()), Arc::new(McpSearch::new(aside.collect()))]
+}
+
 fn size(spec: &ToolSpec) -> usize {
     spec.name.to_string().len() + spec.description.len() + spec.parameters.to_string().len()
 }

@@ -14,7 +14,7 @@ use std::{
 use tokio::net::unix::pipe;
 
 use super::{
-    CommandSandbox, CommandSetup, LaunchError,
+    CommandSandbox, CommandSetup, Exit, LaunchError,
     leader::{Leader, Stop},
 };
 use crate::{
@@ -58,6 +58,12 @@ impl ServiceLife {
     /// Waits until the program has ended by itself.
     pub(crate) async fn ended(&self) {
         self.leader.ended().await;
+    }
+
+    /// Waits until the program has ended by itself, and says how; none if that was said before.
+    pub(crate) async fn exit(&self) -> Option<Exit> {
+        self.leader.ended().await;
+        self.leader.reap().ok()
     }
 }
 

@@ -17,6 +17,7 @@ use crate::{
         discovery::{Discovery, DiscoveryMode, Places},
         trust::{TrustError, TrustStore},
     },
+    bridge::Instances,
     executor::Patience,
     host::{Host, McpOffer, ModelPolicy, Models, Offer, Providers, Switchboard, Workplace},
     mcp_client::{McpServers, McpSetup, ServerEntry},
@@ -52,6 +53,7 @@ pub struct RuntimeBuilder {
     permissions: Policy,
     worktrees_dir: Option<PathBuf>,
     mcp_servers: BTreeMap<String, ServerEntry>,
+    instances: Option<Arc<Instances>>,
 }
 
 /// Why a runtime cannot be built.
@@ -83,6 +85,7 @@ impl RuntimeBuilder {
             commands: CommandSetup::default(),
             permissions: Policy::default(),
             worktrees_dir: None,
+            instances: None,
             mcp_servers: BTreeMap::new(),
         }
     }
@@ -195,6 +198,14 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets how an instance of the program is started, for agents with `executionMode: full_codex`. If it is
+    /// not set, such agents cannot be run.
+    #[must_use]
+    pub fn instances(mut self, instances: Instances) -> Self {
+        self.instances = Some(Arc::new(instances));
+        self
+    }
+
     /// The runtime.
     pub fn build(self) -> Result<Runtime, BuildError> {
         let home = self.working_directory.join(".attache");
@@ -256,6 +267,7 @@ impl RuntimeBuilder {
             },
             tree: self.tree,
             policy: Arc::new(self.permissions),
+            instances: self.instances,
         };
         let runs = Runs::with_tools(store, self.patience, self.tools).with_commands(self.commands);
         Ok(Runtime::new(Arc::new(host), runs.with_slots(self.max_concurrent)))

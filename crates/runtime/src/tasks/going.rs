@@ -21,6 +21,7 @@ use super::{
     run_changes::{changes_in_worktree, written_files},
 };
 use crate::{
+    bridge::{self, Seat},
     executor::{Broken, Execution, drive},
     store::{Mail, MailKind, Mailbox, ResumeClaim, Secrets, StoreError},
     worktree::Worktree,
@@ -34,17 +35,19 @@ pub(super) struct Going {
     pub(super) claim: Option<ResumeClaim>,
     pub(super) secrets: Secrets,
     pub(super) mailbox: Arc<dyn Mailbox>,
+    /// The instance that is to drive it.
+    pub(super) seat: Option<Seat>,
 }
 
 impl Going {
     /// Drives a run to its end, and tells its parent.
     pub(super) async fn see_through(self, execution: Box<Execution>) -> RunResult {
-        let Self { live, transcript, worktree, claim, secrets, mailbox } = self;
+        let Self { live, transcript, worktree, claim, secrets, mailbox, seat } = self;
         let _closed = live.events.closed_on_drop();
         let _tree_closed = live.parent.is_none().then(|| live.tree.closed_on_drop());
         let span = span(&live.run);
         let carried_out =
-            carry_out(execution, &live, transcript, worktree).instrument(span.clone());
+            carry_out((execution, seat), &live, transcript, worktree).instrument(span.clone());
         let result = tokio::select! {
             biased;
             result = carried_out => masked(&secrets, result),
@@ -125,7 +128,7 @@ fn tell(span: &Span, result: &RunResult) {
 
 /// Drives a run to its end.
 async fn carry_out(
-    execution: Box<Execution>,
+    (execution, seat): (Box<Execution>, Option<Seat>),
     live: &LiveRun,
     transcript: String,
     worktree: Option<Worktree>,
@@ -133,7 +136,11 @@ async fn carry_out(
     let mut transcript = Some(transcript);
     let artifacts = Arc::clone(&execution.context.artifacts);
     let workspace = execution.context.workspace.root().to_owned();
-    let (run, outcome) = drive(execution).await.unwrap_or_else(|Broken { run, error }| {
+    let driven = match seat {
+        None => drive(execution).await,
+        Some(seat) => bridge::drive(*execution, seat).await,
+    };
+    let (run, outcome) = driven.unwrap_or_else(|Broken { run, error }| {
         if matches!(error, StoreError::Removed { .. }) {
             transcript = None;
         }

@@ -18,6 +18,7 @@ use attache_kernel::{
         Run,
         assignment::{Assignment, RunRequest},
         event::Event,
+        outcome::RunResult,
         transcript::Header,
     },
 };
@@ -27,17 +28,19 @@ use uuid::Uuid;
 
 use super::{
     Children, Delegate, Levels, Links, LiveRun, News, Past, RunHandle, Start, StartError,
+    TakenOver,
     call_rules::CallRules,
     going::{Going, into_letter},
     letterbox,
 };
 use crate::{
+    bridge::{LeftBehind, Seat},
     clock,
     delegation::what_became_of,
     events::{EventLog, TreeEvents, TreeLog},
     executor::{Execution, Patience},
     host::Host,
-    mcp_client::put_aside,
+    mcp_client::{finders_of, put_aside},
     process::CommandSetup,
     store::{ResumeClaim, Store, StoreError},
     tool::{
@@ -236,8 +239,10 @@ impl Runs {
         worktree: &mut Option<Worktree>,
     ) -> Result<RunHandle, StartError> {
         let shared = &self.shared;
-        let mut reach =
-            Reach { claim: None, host, earlier_artifacts: Vec::new(), tree, left_behind: None };
+        if matches!(start.past, Past::TakenOver(_)) {
+            return Box::pin(self.take_over(tree, start, host)).await;
+        }
+        let mut reach = Reach { host, ..Reach::of(tree) };
         if let Past::Earlier(earlier) = &start.past {
             let by = &start.assignment.agent_id;
             reach.claim = Some(shared.store.claim_resume(earlier.assignment(), by).await?);
@@ -269,8 +274,41 @@ impl Runs {
                 Run::new(RunRequest { assignment, fork: Some(fork.clone()), guard })?
             }
             Past::Earlier(earlier) | Past::Branch(earlier) => earlier.resume(assignment, guard)?,
+            Past::TakenOver(_) => return Err(StartError::NothingTakenOver),
         };
         Box::pin(shared.begin((run, opening), tools, start, reach, worktree)).await
+    }
+
+    /// Goes on with a run that another process owns. What it may call and with what was decided there.
+    async fn take_over(
+        &self,
+        tree: TreeLog,
+        mut start: Start,
+        host: Option<Arc<Host>>,
+    ) -> Result<RunHandle, StartError> {
+        let shared = &self.shared;
+        let past = std::mem::replace(&mut start.past, Past::Nothing);
+        let Past::TakenOver(taken) = past else { return Err(StartError::NothingTakenOver) };
+        let TakenOver { run, next_seq, left_behind } = *taken;
+        let reach = Reach {
+            host,
+            earlier_artifacts: shared.earlier_artifacts(&run).await?,
+            left_behind: left_behind.map(|left| (left.text, left.delivers)),
+            next_seq,
+            ..Reach::of(tree)
+        };
+        let mut tools = shared.tools_with(&start.toolbox);
+        let finders = finders_of(&start.assignment, &tools);
+        let named = finders.into_iter().map(|tool| (tool.spec().name.clone(), tool));
+        Arc::make_mut(&mut tools).extend(named);
+        start.permissions.confine(&shared.commands).await;
+        let guard: SharedGuard = Arc::new(CallRules {
+            rights: start.rights.clone(),
+            tools: Arc::clone(&tools),
+            permissions: start.permissions.clone(),
+        });
+        let run = run.with_guard(guard);
+        Box::pin(shared.begin((run, Vec::new()), tools, start, reach, &mut None)).await
     }
 
     pub(crate) fn downgrade(&self) -> WeakRuns {
@@ -299,6 +337,21 @@ struct Reach {
     left_behind: Option<(String, Vec<RunId>)>,
     /// Where the artifacts of the runs lie that it goes on from.
     earlier_artifacts: Vec<PathBuf>,
+    /// The number of its next entry.
+    next_seq: u64,
+}
+
+impl Reach {
+    fn of(tree: TreeLog) -> Self {
+        Self {
+            claim: None,
+            host: None,
+            tree,
+            left_behind: None,
+            earlier_artifacts: Vec::new(),
+            next_seq: 1,
+        }
+    }
 }
 
 impl Shared {
@@ -329,7 +382,7 @@ impl Shared {
         reach: Reach,
         worktree: &mut Option<Worktree>,
     ) -> Result<RunHandle, StartError> {
-        let Reach { claim, host, earlier_artifacts, tree, left_behind } = reach;
+        let Reach { claim, host, earlier_artifacts, tree, left_behind, next_seq } = reach;
         let header = Header::new(format!("{:.3}", clock::now()), run.assignment().clone());
         let artifacts = self.store.artifacts_dir(&header.run)?;
         let workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
@@ -351,7 +404,9 @@ impl Shared {
             let unread = self.store.inherit_mail(earlier.assignment(), run.assignment()).await?;
             unread.into_iter().filter_map(into_letter).for_each(|letter| inbox.put(letter));
         }
-        let news = News::beginning_with(left_behind);
+        let (here, far) = told_where(left_behind, start.instance.is_some());
+        let news = News::beginning_with(here);
+        let (root, stance) = (workspace.root().to_owned(), start.permissions.stance);
         let hidden = self.hidden_places(workspace.root(), parent.map(Arc::as_ref));
         let live = Arc::new(LiveRun {
             run: Arc::new(run.assignment().clone()),
@@ -376,11 +431,12 @@ impl Shared {
         let delegate = host.map(|host| Delegate::new(host, runs, handle.clone()));
         let worktree = worktree.take();
         let artifacts = Artifacts::new(artifacts).masking(secrets.clone());
-        let context = self.context(workspace, artifacts, readable, hidden, worktree.as_ref());
+        let facts = live.run.worktree.as_ref();
+        let context = self.context(workspace, artifacts, readable, hidden, facts);
         let execution = Box::new(Execution {
             run,
             opening,
-            next_seq: 1,
+            next_seq,
             model: start.model,
             tools,
             approvals: start.approvals,
@@ -398,8 +454,32 @@ impl Shared {
                 ..self.patience
             },
         });
+        let seat = start.instance.map(|how| Seat {
+            how,
+            live: Arc::clone(&live),
+            store: Arc::clone(&self.store),
+            commands: Arc::clone(&self.commands),
+            root,
+            stance,
+            left_behind: far,
+        });
         let going =
-            Going { live: Arc::clone(&live), transcript, worktree, claim, secrets, mailbox };
+            Going { live: Arc::clone(&live), transcript, worktree, claim, secrets, mailbox, seat };
+        self.set_going(going, execution, sender, handle.clone());
+        if let Some(parent) = &live.parent.as_ref().and_then(Weak::upgrade) {
+            parent.children.add(handle.clone());
+        }
+        Ok(handle)
+    }
+
+    /// Has a task of its own see a run through.
+    fn set_going(
+        self: &Arc<Self>,
+        going: Going,
+        execution: Box<Execution>,
+        sender: watch::Sender<Option<Arc<RunResult>>>,
+        handle: RunHandle,
+    ) {
         let owner = Arc::downgrade(self);
         // The task cannot end before it is known to its owner.
         let mut runs = self.runs();
@@ -411,13 +491,19 @@ impl Shared {
                 owner.runs().remove(&id);
             }
         });
-        let id = live.run.agent_id.clone();
-        runs.insert(id, Owned { handle: handle.clone(), _task: AbortOnDropHandle::new(task) });
-        drop(runs);
-        if let Some(parent) = &live.parent.as_ref().and_then(Weak::upgrade) {
-            parent.children.add(handle.clone());
-        }
-        Ok(handle)
+        let id = handle.id().clone();
+        runs.insert(id, Owned { handle, _task: AbortOnDropHandle::new(task) });
+    }
+}
+
+/// What became of background agents, for who tells the agent: this process, or the instance.
+fn told_where(
+    left_behind: Option<(String, Vec<RunId>)>,
+    is_far: bool,
+) -> (Option<(String, Vec<RunId>)>, Option<LeftBehind>) {
+    match (left_behind, is_far) {
+        (Some((text, delivers)), true) => (None, Some(LeftBehind { text, delivers })),
+        (here, _) => (here, None),
     }
 }
 

@@ -12,6 +12,7 @@ use attache_kernel::{
 use super::{Permissions, RunHandle, TreeBudget, TreeLimits};
 use crate::{
     approvals::Approvals,
+    bridge::{InInstance, LeftBehind},
     mcp_client::Toolbox,
     model::Model,
     store::StoreError,
@@ -48,6 +49,8 @@ pub struct Start {
     pub toolbox: Toolbox,
     /// The worktree that is made for it, in which `root` lies.
     pub worktree: Option<WorktreePlan>,
+    /// Whether an instance of its own drives it.
+    pub(crate) instance: Option<InInstance>,
 }
 
 impl Start {
@@ -72,6 +75,7 @@ impl Start {
             permissions: Permissions::default(),
             toolbox: Toolbox::default(),
             worktree: None,
+            instance: None,
         }
     }
 }
@@ -88,6 +92,19 @@ pub enum Past {
     /// What an earlier run had said and seen up to some turn. That run is left alone: it may go on, and
     /// any number may branch off.
     Branch(Box<Run>),
+    /// The run itself, which another process owns.
+    TakenOver(Box<TakenOver>),
+}
+
+/// A run that another process owns and that is driven here.
+#[derive(Debug)]
+pub struct TakenOver {
+    /// The run as far as it came.
+    pub(crate) run: Run,
+    /// The number of its next entry.
+    pub(crate) next_seq: u64,
+    /// What became of the background agents of the run that it continues.
+    pub(crate) left_behind: Option<LeftBehind>,
 }
 
 /// The budget of a tree at its beginning.
@@ -128,4 +145,7 @@ pub enum StartError {
     /// Its worktree cannot be made.
     #[error(transparent)]
     Worktree(#[from] WorktreeError),
+    /// No run was handed over.
+    #[error("no run was handed over")]
+    NothingTakenOver,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use attache_kernel::run::event::Event;
+use attache_kernel::run::{event::Event, limits::TreeAllowance};
 
 /// What the agents of a tree may use together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -30,6 +30,17 @@ impl TreeBudget {
     /// The budget of a tree, of which these tokens and this cost were used before.
     pub(crate) fn new(limits: TreeLimits, tokens: u64, cost_usd: f64) -> Self {
         Self { limits, used: Mutex::new(Used { tokens, cost_usd }) }
+    }
+
+    /// So much is left of it, as whoever counts for the whole tree says.
+    pub(crate) fn leave(&self, left: TreeAllowance) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(most), Some(left)) = (self.limits.max_tokens, left.tokens) {
+            used.tokens = most.saturating_sub(left);
+        }
+        if let (Some(most), Some(left)) = (self.limits.max_cost_usd, left.cost_usd) {
+            used.cost_usd = most - left;
+        }
     }
 
     /// What is left of it.

@@ -9,6 +9,7 @@ mod delegation;
 mod discovery;
 mod executor;
 mod handles;
+mod instances;
 #[cfg(test)]
 mod mail;
 mod main_agent;

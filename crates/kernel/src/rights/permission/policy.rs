@@ -48,7 +48,8 @@ pub enum ApprovalPolicy {
 }
 
 /// What the caller of a run approves without a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AutoApproval {
     /// What the settings and the agent say.
     #[default]

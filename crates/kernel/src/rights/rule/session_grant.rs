@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
@@ -19,7 +20,8 @@ use crate::rights::{
 };
 
 /// One part of what somebody approved for the session.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SessionGrant {
     /// Commands that begin with these words.
     Command(Vec<String>),

@@ -19,7 +19,7 @@ use crate::{
 
 impl Run {
     /// Takes in an event of a transcript, or says why it cannot follow on what came before.
-    pub(crate) fn replay(&mut self, event: &Event, at_ms: u64) -> Result<(), &'static str> {
+    pub fn replay(&mut self, event: &Event, at_ms: u64) -> Result<(), &'static str> {
         self.state.admits(event)?;
         self.state.apply(event, at_ms);
         Ok(())
@@ -79,10 +79,6 @@ impl State {
                 matches!(self.phase, Phase::Model | Phase::Summary),
                 "the model was not being called",
             ),
-            Event::Failed { .. } => (
-                matches!(self.phase, Phase::Model | Phase::Summary | Phase::SummaryOver),
-                "the model was not being called",
-            ),
             Event::ToolStarted { call_id, .. } => (
                 self.open_call(call_id).is_some_and(|call| {
                     call.started_ms.is_none() && call.tool().is_some() && !call.is_asked()
@@ -135,9 +131,11 @@ impl State {
                 "there is nothing to wait for",
             ),
             Event::Ended { .. } => (self.phase == Phase::Between, "the run cannot end here"),
-            Event::Announced { .. } | Event::TreeBudgetSpent | Event::Cancelled { .. } => {
-                (self.phase != Phase::Ended, "the run had ended")
-            }
+            // Not only the model fails: so does what drives the run, at any time.
+            Event::Announced { .. }
+            | Event::TreeBudgetSpent
+            | Event::Failed { .. }
+            | Event::Cancelled { .. } => (self.phase != Phase::Ended, "the run had ended"),
         };
         if fits { Ok(()) } else { Err(problem) }
     }

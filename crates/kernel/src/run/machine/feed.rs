@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::Value;
 
 use super::{
-    ModelFailure, Run,
+    Hands, ModelFailure, Run,
     complete_task::COMPLETE_TASK,
     decide::returned,
     envelope::opened,
@@ -71,6 +71,8 @@ impl Run {
         if self.state.phase != Phase::New {
             return Vec::new();
         }
+        // Nothing is under way that somebody else might have begun.
+        self.hands = Hands::Driven;
         self.happened(Event::Started, now)
     }
 
@@ -349,6 +351,15 @@ impl Run {
         }
         let answer_lost = self.is_being_answered(now);
         self.happened(Event::Cancelled { answer_lost }, now)
+    }
+
+    /// What drove the run is gone, and it cannot go on. Calls that are under way are answered for.
+    pub fn lost(&mut self, message: impl Into<String>, now: Duration) -> Vec<Event> {
+        if self.has_ended() {
+            return Vec::new();
+        }
+        let answer_lost = self.is_being_answered(now);
+        self.happened(Event::Failed { message: message.into(), answer_lost }, now)
     }
 
     /// Whether the model was called and has not answered.

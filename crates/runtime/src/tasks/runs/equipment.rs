@@ -12,7 +12,10 @@ use attache_kernel::{
         filter::{ToolSet, WithheldTool},
         tool_name::{BuiltinTool, ToolName},
     },
-    run::{assignment::Assignment, tool_spec::ToolSpec},
+    run::{
+        assignment::{Assignment, WorktreeFacts},
+        tool_spec::ToolSpec,
+    },
 };
 
 use super::{Shared, Tools};
@@ -25,7 +28,6 @@ use crate::{
         FileGuard, HiddenPlaces, ToolContext, artifacts::Artifacts, web_search::NO_PROVIDER,
         workspace::Workspace,
     },
-    worktree::Worktree,
 };
 
 /// Whether a tool runs commands.
@@ -92,11 +94,11 @@ impl Shared {
         artifacts: Artifacts,
         readable: ToolSet,
         hidden: HiddenPlaces,
-        worktree: Option<&Worktree>,
+        worktree: Option<&WorktreeFacts>,
     ) -> ToolContext {
         let (artifacts, readable) = (Arc::new(artifacts), Arc::new(readable));
         let root = workspace.root().to_owned();
-        let shown = worktree.map(|worktree| PathBuf::from(&worktree.facts().directory));
+        let shown = worktree.map(|worktree| PathBuf::from(&worktree.directory));
         let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
         let processes = processes.showing(shown).withholding(Arc::clone(&readable));
         let files = FileGuard::new(readable).hiding(hidden);

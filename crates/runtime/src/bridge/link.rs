@@ -1,0 +1,197 @@
+//! The instance's end of a bridge: what it says, and the answers it waits for.
+
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use attache_kernel::{
+    rights::rule::SessionGrant,
+    run::{Question, event::ApprovalDecision},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
+    sync::{Notify, mpsc, oneshot},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    lines::{LineError, Lines, line},
+    protocol::{Down, Up},
+};
+use crate::{
+    approvals::{DecidedFuture, Relay},
+    store::{Mail, MailKind},
+};
+
+/// What an instance writes to.
+pub(super) type Output = Pin<Box<dyn AsyncWrite + Send>>;
+
+/// A bridge, as the parts of an instance use it.
+pub(super) struct Link {
+    output: tokio::sync::Mutex<Output>,
+    next_request: AtomicU64,
+    waiting: Mutex<BTreeMap<u64, oneshot::Sender<Down>>>,
+    /// Whether nothing more will come. Changed only while `waiting` is locked.
+    is_cut: AtomicBool,
+    /// Questions that nobody waits for any more.
+    withdrawn: Mutex<Vec<u64>>,
+    withdrawal: Notify,
+    mail: mpsc::UnboundedSender<Mail>,
+    /// Cancelled when the run is to stop, or the other end is gone.
+    pub(super) stop: CancellationToken,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Link")
+    }
+}
+
+/// The other end is gone.
+pub(super) fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the process that started this instance is gone")
+}
+
+impl Link {
+    /// With where letters come in.
+    pub(super) fn new(output: Output) -> (Arc<Self>, mpsc::UnboundedReceiver<Mail>) {
+        let (mail, letters) = mpsc::unbounded_channel();
+        let link = Self {
+            output: tokio::sync::Mutex::new(output),
+            next_request: AtomicU64::new(1),
+            waiting: Mutex::default(),
+            is_cut: AtomicBool::new(false),
+            withdrawn: Mutex::default(),
+            withdrawal: Notify::new(),
+            mail,
+            stop: CancellationToken::new(),
+        };
+        (Arc::new(link), letters)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, oneshot::Sender<Down>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn withdrawn(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.withdrawn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says something.
+    pub(super) async fn say(&self, message: &Up) -> io::Result<()> {
+        let line = line(message)?;
+        let mut output = self.output.lock().await;
+        output.write_all(&line).await?;
+        output.flush().await
+    }
+
+    /// The number of a request, and where its answer will be.
+    pub(super) fn request(&self) -> (u64, oneshot::Receiver<Down>) {
+        let number = self.next_request.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        let mut waiting = self.waiting();
+        if !self.is_cut.load(Ordering::Relaxed) {
+            waiting.insert(number, sender);
+        }
+        drop(waiting);
+        (number, answer)
+    }
+
+    /// Takes in what comes until the other end is gone.
+    pub(super) async fn listen<R: AsyncRead + Unpin>(&self, lines: &mut Lines<R>) -> LineError {
+        loop {
+            let message = match lines.next::<Down>().await {
+                Ok(Some(message)) => message,
+                Ok(None) => break self.cut(gone().into()),
+                Err(error) => break self.cut(error),
+            };
+            match &message {
+                Down::Written { request, .. }
+                | Down::Decided { request, .. }
+                | Down::LastLook { request, .. } => {
+                    let waiting = self.waiting().remove(request);
+                    if let Some(waiting) = waiting {
+                        // Whoever asked may have gone.
+                        waiting.send(message).map_err(drop).unwrap_or_default();
+                    }
+                }
+                Down::Letters { letters } => {
+                    for letter in letters {
+                        if let Some(id) = letter.id.clone() {
+                            let kind = MailKind::Message { text: letter.text.clone() };
+                            self.mail.send(Mail { id, kind }).map_err(drop).unwrap_or_default();
+                        }
+                    }
+                }
+                Down::Cancel => self.stop.cancel(),
+                Down::Hello { .. } | Down::Start(_) => {}
+            }
+        }
+    }
+
+    /// Nothing more will come: nobody waits for it.
+    fn cut(&self, error: LineError) -> LineError {
+        self.stop.cancel();
+        let mut waiting = self.waiting();
+        self.is_cut.store(true, Ordering::Relaxed);
+        waiting.clear();
+        drop(waiting);
+        error
+    }
+
+    /// Waits for questions that nobody waits for any more, and says so.
+    pub(super) async fn next_withdrawn(&self) -> Vec<u64> {
+        loop {
+            let withdrawn = std::mem::take(&mut *self.withdrawn());
+            if !withdrawn.is_empty() {
+                return withdrawn;
+            }
+            self.withdrawal.notified().await;
+        }
+    }
+}
+
+/// Questions go to whoever owns the run.
+impl Relay for Link {
+    fn ask(&self, question: Question, grants: Vec<SessionGrant>) -> DecidedFuture<'_> {
+        Box::pin(async move {
+            let nobody = || (ApprovalDecision::Denied, Some("nobody is there to ask".to_owned()));
+            let (request, answer) = self.request();
+            let mut asked = Asked { link: self, request, is_decided: false };
+            let message = Up::Ask { request, question: Box::new(question), grants };
+            if self.say(&message).await.is_err() {
+                return nobody();
+            }
+            let answer = answer.await;
+            asked.is_decided = true;
+            match answer {
+                Ok(Down::Decided { decision, words, .. }) => (decision, words),
+                Ok(_) | Err(_) => nobody(),
+            }
+        })
+    }
+}
+
+/// A question somebody waits for.
+struct Asked<'l> {
+    link: &'l Link,
+    request: u64,
+    is_decided: bool,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if self.is_decided {
+            return;
+        }
+        self.link.waiting().remove(&self.request);
+        self.link.withdrawn().push(self.request);
+        self.link.withdrawal.notify_one();
+    }
+}

@@ -1,0 +1,285 @@
+//! The owner's end of a bridge: drives a run through an instance, and keeps everything that belongs to the run.
+//!
+//! Invariants: every entry that the instance sends is checked against the run as its journal makes it, written
+//! and only then acknowledged; whatever becomes of the instance, the run has an end. Dropping this kills the
+//! instance with all it started.
+
+mod keeper;
+mod process;
+
+use std::{collections::BTreeMap, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+
+use attache_kernel::{
+    id::LetterId,
+    rights::permission::Stance,
+    run::{
+        Run,
+        event::{ApprovalDecision, Event},
+        letter::Letter,
+        outcome::Outcome,
+    },
+};
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use self::{
+    keeper::{Keeper, Trouble},
+    process::{InstanceProcess, Said},
+};
+use super::{
+    InInstance,
+    protocol::{Assigned, Down, LeftBehind, PROTOCOL, Up},
+};
+use crate::{
+    approvals::{Approvals, Decided},
+    executor::{Broken, Execution},
+    process::CommandSetup,
+    store::{Held, Store, StoreError},
+    tasks::{LastLook, Letters, LiveRun, Slot, Slots},
+};
+
+/// How long an instance may take to say hello, and to do what is due.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long an instance may take to end once it was told to.
+const TO_END: Duration = Duration::from_secs(10);
+
+/// What it takes to drive a run through an instance, beside the run.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub(crate) how: InInstance,
+    pub(crate) live: Arc<LiveRun>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) commands: Arc<CommandSetup>,
+    pub(crate) root: PathBuf,
+    pub(crate) stance: Stance,
+    pub(crate) left_behind: Option<LeftBehind>,
+}
+
+/// Drives a run to its end through an instance.
+pub(crate) async fn drive(execution: Execution, seat: Seat) -> Result<(Run, Outcome), Broken> {
+    let Execution { opening, mut links, approvals, context, .. } = execution;
+    let keeper = Keeper::new(execution.run, execution.journal, execution.events, seat.live.clone());
+    let keeper = keeper.in_tree(Arc::clone(&seat.store), Arc::clone(&links.budget));
+    let slots = links.slots.take();
+    let mut owner = Owner {
+        keeper,
+        letters: links.letters.take(),
+        approvals,
+        cancel: context.cancel.clone(),
+        seat,
+        hold: None,
+        asked: BTreeMap::new(),
+    };
+    let driven = async {
+        owner.keeper.happened(opening).await?;
+        let _slot = match slots {
+            Some(slots) => owner.wait_for(slots).await?,
+            None => None,
+        };
+        owner.until_the_end().await
+    };
+    match driven.await {
+        Ok(outcome) => Ok((owner.keeper.run, outcome)),
+        Err(error) => Err(Broken { run: Box::new(owner.keeper.run), error }),
+    }
+}
+
+/// Owns a run that an instance drives.
+struct Owner {
+    keeper: Keeper,
+    letters: Option<Letters>,
+    approvals: Approvals,
+    cancel: CancellationToken,
+    seat: Seat,
+    /// Nothing is added to the mailbox while the run may be about to end.
+    hold: Option<Held>,
+    /// Questions under way: cancelling one withdraws it.
+    asked: BTreeMap<u64, CancellationToken>,
+}
+
+/// Questions under way, by the number of the request.
+type Questions = FuturesUnordered<Question>;
+type Question = Pin<Box<dyn Future<Output = (u64, Decided)> + Send>>;
+
+impl Owner {
+    /// Waits for a slot; none if the run is cancelled meanwhile.
+    async fn wait_for(&mut self, slots: Slots) -> Result<Option<Slot>, StoreError> {
+        let queued = match slots.take() {
+            Ok(slot) => return Ok(Some(slot)),
+            Err(queued) => queued,
+        };
+        self.keeper.happened(vec![Event::Queued { ahead: queued.ahead }]).await?;
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Ok(None),
+            slot = queued.wait() => Ok(slot),
+        }
+    }
+
+    /// Has an instance drive the run; whatever becomes of that, the run ends.
+    async fn until_the_end(&mut self) -> Result<Outcome, StoreError> {
+        let mut trouble = String::new();
+        if !self.cancel.is_cancelled() {
+            match self.through_instance().await {
+                Ok(()) => {}
+                Err(Trouble::Store(error)) => return Err(error),
+                Err(Trouble::Instance(told)) => trouble = told,
+            }
+        }
+        if self.cancel.is_cancelled() {
+            self.keeper.feed(Run::cancelled).await?;
+        } else {
+            let lost = format!("the instance that ran the agent {trouble}");
+            self.keeper.feed(|run, now| run.lost(lost, now)).await?;
+        }
+        let outcome = self.keeper.run.outcome();
+        Ok(outcome.unwrap_or_else(|| self.keeper.run.broken_off(trouble)))
+    }
+
+    async fn through_instance(&mut self) -> Result<(), Trouble> {
+        let (how, root) = (&self.seat.how, self.seat.root.clone());
+        let mut instance =
+            InstanceProcess::start(&self.seat.commands, &how.instances, root).await?;
+        let setup = (how.instances.setup)(self.keeper.run.assignment());
+        instance.tell(&Down::Hello { protocol: PROTOCOL, setup })?;
+        instance.tell(&Down::Start(Box::new(self.assigned())))?;
+        let mut questions = Questions::new();
+        let mut told_to_end: Option<Instant> = None;
+        let hello_until = Instant::now() + PATIENCE;
+        let mut has_greeted = false;
+        loop {
+            let due = match (told_to_end, has_greeted) {
+                (Some(told), _) => Some(told + TO_END),
+                (None, false) => Some(hello_until),
+                (None, true) => self.keeper.deadline().map(|deadline| deadline + PATIENCE),
+            };
+            let overdue = async {
+                match due {
+                    Some(due) => tokio::time::sleep_until(due).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let letters = self.letters.as_ref();
+            let written = async {
+                match letters {
+                    Some(letters) => letters.arrived().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled(), if told_to_end.is_none() => {
+                    told_to_end = Some(Instant::now());
+                    instance.tell(&Down::Cancel)?;
+                }
+                said = instance.next() => match said? {
+                    Said::Hello => has_greeted = true,
+                    Said::Message(Up::Result { below, .. }) => {
+                        self.keeper.ended_below(below);
+                        instance.end(TO_END).await;
+                        return Ok(());
+                    }
+                    Said::Message(message) => self.heard(message, &mut instance, &mut questions).await?,
+                    Said::Gone(_) if self.keeper.run.has_ended() => return Ok(()),
+                    Said::Gone(how) => return Err(Trouble::Instance(how)),
+                },
+                Some((request, (decision, words))) = questions.next(), if !questions.is_empty() => {
+                    self.asked.remove(&request);
+                    instance.tell(&Down::Decided { request, decision, words })?;
+                }
+                () = written => {
+                    let letters = self.letters.as_mut().map(Letters::take).unwrap_or_default();
+                    instance.tell(&Down::Letters { letters: numbered(letters) })?;
+                }
+                () = overdue => {
+                    let told = "did not answer any more, and was ended".to_owned();
+                    return Err(Trouble::Instance(told));
+                }
+            }
+        }
+    }
+
+    /// What the instance is told of the run.
+    fn assigned(&mut self) -> Assigned {
+        let transcript = self.keeper.transcript();
+        Assigned {
+            transcript,
+            root: self.seat.root.clone(),
+            is_trusted: self.seat.how.is_trusted,
+            auto_approval: self.seat.how.auto_approval,
+            stance: self.seat.stance,
+            left: self.keeper.left(),
+            left_behind: self.seat.left_behind.take(),
+        }
+    }
+
+    async fn heard(
+        &mut self,
+        message: Up,
+        instance: &mut InstanceProcess,
+        questions: &mut Questions,
+    ) -> Result<(), Trouble> {
+        match message {
+            Up::Entries { request, entries } => {
+                let read = self.keeper.take_in(entries).await?;
+                if let Some(letters) = &self.letters {
+                    letters.delivered(&read).await;
+                    if self.hold.take().is_some() && !self.keeper.run.has_ended() {
+                        letters.reopen();
+                    }
+                }
+                instance.tell(&Down::Written { request, left: self.keeper.left() })
+            }
+            Up::Run { run } => {
+                self.keeper.began_below(*run);
+                Ok(())
+            }
+            Up::Event { agent_id, seq, ts, event, detail } => {
+                self.keeper.seen(&agent_id, seq, ts, *event, detail);
+                Ok(())
+            }
+            Up::Ask { request, question, grants } => {
+                let (approvals, asked) = (self.approvals.clone(), self.cancel.child_token());
+                self.asked.insert(request, asked.clone());
+                questions.push(Box::pin(async move {
+                    let decided = tokio::select! {
+                        biased;
+                        () = asked.cancelled() => (ApprovalDecision::Denied, None),
+                        decided = approvals.decide_parts(*question, grants, asked.clone()) => decided,
+                    };
+                    (request, decided)
+                }));
+                Ok(())
+            }
+            Up::Withdrawn { request } => {
+                self.asked.remove(&request).iter().for_each(CancellationToken::cancel);
+                Ok(())
+            }
+            Up::LastLook { request } => {
+                let letters = match &mut self.letters {
+                    Some(letters) => letters.last_look().await,
+                    None => LastLook::Nothing(None),
+                };
+                let letters = match letters {
+                    LastLook::Letters(letters) => letters,
+                    LastLook::Nothing(hold) => {
+                        self.hold = hold;
+                        Vec::new()
+                    }
+                };
+                instance.tell(&Down::LastLook { request, letters: numbered(letters) })
+            }
+            Up::Refused { message } => Err(Trouble::Instance(format!("cannot run it: {message}"))),
+            Up::Hello { .. } | Up::Result { .. } => Ok(()),
+        }
+    }
+}
+
+/// The same letters, each with an id: the journal tells by it what was read.
+fn numbered(letters: Vec<Letter>) -> Vec<Letter> {
+    let id = || LetterId::new(Uuid::new_v4().to_string());
+    let numbered = |letter: Letter| Letter { id: Some(letter.id.unwrap_or_else(id)), ..letter };
+    letters.into_iter().map(numbered).collect()
+}

@@ -1,0 +1,100 @@
+//! What goes over a bridge: one JSON object a line, the contract of `docs/formats/bridge.md`.
+
+use std::path::PathBuf;
+
+use attache_kernel::{
+    id::RunId,
+    rights::{
+        permission::{AutoApproval, Stance},
+        rule::SessionGrant,
+    },
+    run::{
+        Question,
+        assignment::Assignment,
+        event::{ApprovalDecision, Event, observed::Detail},
+        letter::Letter,
+        limits::TreeAllowance,
+        outcome::{Descendants, Status},
+        transcript::{Entry, Line},
+    },
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The version of the protocol. Both sides are usually one program; a file that was replaced makes them two.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// What an instance is told.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Down {
+    /// The first line.
+    Hello {
+        protocol: u32,
+        /// What the program needs to know to set itself up.
+        setup: Value,
+    },
+    /// The second: the run.
+    Start(Box<Assigned>),
+    /// The entries of that request are in the journal.
+    Written {
+        request: u64,
+        /// What is left for the tree.
+        left: TreeAllowance,
+    },
+    /// The decision about that question.
+    Decided { request: u64, decision: ApprovalDecision, words: Option<String> },
+    /// Letters for the agent.
+    Letters { letters: Vec<Letter> },
+    /// What was left for the agent up to its end; nothing more is, until the next entries.
+    LastLook { request: u64, letters: Vec<Letter> },
+    /// The run is to stop.
+    Cancel,
+}
+
+/// A run for an instance.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Assigned {
+    /// Its journal so far.
+    pub(crate) transcript: Vec<Line>,
+    /// Where it works.
+    pub(crate) root: PathBuf,
+    pub(crate) is_trusted: bool,
+    pub(crate) auto_approval: AutoApproval,
+    pub(crate) stance: Stance,
+    /// What is left for its tree.
+    pub(crate) left: TreeAllowance,
+    /// What became of the background agents of the run that it continues.
+    pub(crate) left_behind: Option<LeftBehind>,
+}
+
+/// What an agent is told about background agents of the run that it continues.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LeftBehind {
+    pub(crate) text: String,
+    pub(crate) delivers: Vec<RunId>,
+}
+
+/// What an instance says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Up {
+    /// The first line.
+    Hello { protocol: u32, version: String, pid: u32 },
+    /// It cannot drive the run.
+    Refused { message: String },
+    /// What happened to the run; it waits until that is written.
+    Entries { request: u64, entries: Vec<Entry> },
+    /// A run that the instance started; its events follow.
+    Run { run: Box<Assignment> },
+    /// A piece of a message of the run, or an event of one below it, which is in the journal already.
+    Event { agent_id: RunId, seq: u64, ts: String, event: Box<Event>, detail: Detail },
+    /// Whether a call may begin, and what a yes for the session covers.
+    Ask { request: u64, question: Box<Question>, grants: Vec<SessionGrant> },
+    /// Nobody waits for that answer any more.
+    Withdrawn { request: u64 },
+    /// The run is about to end: what was left for the agent?
+    LastLook { request: u64 },
+    /// The run and everything below it is over.
+    Result { status: Status, below: Descendants },
+}
