@@ -4,11 +4,14 @@
 //! the background of one, there is nobody to ask, and nobody is waited for.
 
 mod dialog;
+mod form;
 mod tty;
 
 use std::{io, sync::Arc};
 
-use attache_runtime::approvals::{ApprovalAnswer, ApprovalFuture, Approver, Question};
+use attache_runtime::approvals::{
+    ApprovalAnswer, ApprovalFuture, Approver, Form, FormAnswer, FormFuture, Question,
+};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -67,6 +70,16 @@ impl TerminalApprover {
     }
 }
 
+impl TerminalApprover {
+    async fn filled_in(&self, form: &Form) -> io::Result<FormAnswer> {
+        let _turn = self.turn.lock().await;
+        let _held = self.printer.hold().await;
+        let tty = Tty::open()?;
+        tty.forget_typed();
+        form::fill_in(form, &tty, self.colours).await
+    }
+}
+
 fn gone() -> ApprovalAnswer {
     ApprovalAnswer::No { words: "the terminal is closed".to_owned() }
 }
@@ -78,6 +91,11 @@ impl Approver for TerminalApprover {
                 words: format!("nobody can be asked at the terminal: {error}"),
             })
         })
+    }
+
+    fn fill_in(&self, form: Form) -> FormFuture<'_> {
+        // A terminal that cannot be asked has said nothing.
+        Box::pin(async move { self.filled_in(&form).await.unwrap_or(FormAnswer::Cancelled) })
     }
 }
 

@@ -6,6 +6,8 @@
 
 mod agent_tools;
 mod answer;
+mod calling;
+mod calls;
 mod changes;
 mod elicitation;
 mod host_model;
@@ -13,12 +15,15 @@ mod http;
 pub(crate) mod install;
 mod launcher;
 mod lines;
+mod message_id;
 mod progress;
 mod prompts;
 mod resources;
 mod roots;
 mod server;
 mod stdio;
+mod subscriptions;
+mod tasks;
 mod tools;
 
 use std::{
@@ -35,6 +40,7 @@ use attache_runtime::{
 };
 
 use self::{
+    calls::Calls,
     changes::Changes,
     host_model::HostModel,
     http::{Door, Token},
@@ -62,6 +68,8 @@ pub(crate) struct Shared {
     options: ServerArgs,
     launcher: Arc<ProcessLauncher>,
     changes: Changes,
+    /// Calls that go on between requests.
+    calls: Calls,
     /// The hosts' own models, where they are used.
     host_model: Option<Arc<HostModel>>,
     working_directory: PathBuf,
@@ -84,6 +92,7 @@ impl Shared {
             options: options.clone(),
             launcher: Arc::new(ProcessLauncher::new(globals)),
             changes: Changes::new(setup.places()),
+            calls: Calls::default(),
             host_model,
             working_directory: setup.working_directory.clone(),
         })

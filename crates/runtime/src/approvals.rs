@@ -2,6 +2,8 @@
 //!
 //! A question is always decided: without anybody to ask it is refused at once, never awaited.
 
+mod form;
+
 use std::{
     fmt,
     pin::Pin,
@@ -14,6 +16,8 @@ use attache_kernel::{
     run::event::ApprovalDecision,
 };
 use tokio_util::sync::CancellationToken;
+
+pub use self::form::{Field, FieldKind, Form, FormAnswer};
 
 /// Somebody who can be asked whether a call may begin.
 ///
@@ -44,7 +48,16 @@ pub trait Approver: fmt::Debug + Send + Sync {
     /// Asks. Once the token is cancelled nobody waits for the answer any more, and the future is
     /// dropped.
     fn ask(&self, question: Question, cancel: CancellationToken) -> ApprovalFuture<'_>;
+
+    /// Asks for values that an MCP server wants to have. Whoever cannot be asked declines.
+    fn fill_in(&self, form: Form) -> FormFuture<'_> {
+        drop(form);
+        Box::pin(std::future::ready(FormAnswer::Declined))
+    }
 }
+
+/// A form that is being filled in.
+pub type FormFuture<'a> = Pin<Box<dyn Future<Output = FormAnswer> + Send + 'a>>;
 
 /// A question under way.
 pub type ApprovalFuture<'a> = Pin<Box<dyn Future<Output = ApprovalAnswer> + Send + 'a>>;
@@ -165,6 +178,23 @@ impl Approvals {
             }
             ApprovalAnswer::No { words } => (ApprovalDecision::Denied, Some(words)),
             ApprovalAnswer::Abort => (ApprovalDecision::Aborted, None),
+        }
+    }
+
+    /// Asks for values that a server wants to have. The owner of a run in another process is not asked.
+    pub(crate) async fn fill_in(&self, form: Form) -> FormAnswer {
+        match &self.asked {
+            Asked::Approver(approver) => approver.fill_in(form).await,
+            Asked::Owner(_) => FormAnswer::Declined,
+        }
+    }
+
+    /// Whether the same people are asked.
+    pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
+        match (&self.asked, &other.asked) {
+            (Asked::Approver(one), Asked::Approver(other)) => Arc::ptr_eq(one, other),
+            (Asked::Owner(one), Asked::Owner(other)) => Arc::ptr_eq(one, other),
+            (Asked::Approver(_), Asked::Owner(_)) | (Asked::Owner(_), Asked::Approver(_)) => false,
         }
     }
 

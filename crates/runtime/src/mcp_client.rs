@@ -4,13 +4,15 @@
 //! the first run that may use one of its tools, and ends with the runtime. A run keeps the tools that it
 //! began with.
 
+mod asking;
 mod bounded_reader;
-mod clean_text;
+pub(crate) mod clean_text;
 mod connection;
 mod entry;
 mod error_output;
 mod handler;
 mod result;
+mod sampling;
 mod search;
 mod server;
 mod server_tool;

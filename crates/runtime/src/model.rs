@@ -71,6 +71,8 @@ pub struct ModelCall<'a> {
     pub cache_key: &'a str,
     /// The run that asks; none if it is not one.
     pub run: Option<&'a Assignment>,
+    /// The longest answer in tokens; `None` leaves it to the model.
+    pub max_output_tokens: Option<u64>,
 }
 
 impl<'a> ModelCall<'a> {
@@ -82,6 +84,7 @@ impl<'a> ModelCall<'a> {
             config: &run.definition.model_config,
             cache_key: run.session_id.as_str(),
             run: Some(run),
+            max_output_tokens: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 mod apply_patch;
 mod arguments;
 pub mod artifacts;
+pub(crate) mod caller;
 pub mod catalogue;
 mod change_sink;
 mod command_call;
@@ -44,6 +45,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
+    caller::Caller,
     change_sink::ChangeSink,
     file_guard::{FileGuard, HiddenPlaces},
     seen_files::SeenFiles,
@@ -170,6 +172,8 @@ pub struct ToolContext {
     pub processes: Arc<Processes>,
     /// Starts agents below the run; `None` where there are none to start.
     pub delegate: Option<Delegate>,
+    /// The run that makes the call, for MCP servers that ask something of it.
+    pub caller: Option<Arc<Caller>>,
 }
 
 impl ToolContext {
@@ -194,6 +198,7 @@ impl ToolContext {
             foresight: Arc::default(),
             output: OutputSink::default(),
             delegate: None,
+            caller: None,
         }
     }
 }

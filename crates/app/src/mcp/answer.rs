@@ -4,10 +4,24 @@ use attache_runtime::tool::ToolOutput;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
+use super::resources;
+
 /// The result of a call.
 pub(super) fn result(output: ToolOutput) -> CallToolResult {
-    let values = serde_json::from_str::<Value>(&output.text).ok().filter(Value::is_object);
-    let content = vec![ContentBlock::text(output.text)];
+    let mut values = serde_json::from_str::<Value>(&output.text).ok().filter(Value::is_object);
+    let mut text = output.text;
+    if let Some(values) = &mut values
+        && values["status"] == "async_launched"
+        && let Some(id) = values["agent_id"].as_str()
+    {
+        let message = format!(
+            "it works in the background; TaskOutput with this agent_id returns its result, and so does the resource {}",
+            resources::address(id)
+        );
+        values["message"] = Value::String(message);
+        text = values.to_string();
+    }
+    let content = vec![ContentBlock::text(text)];
     let mut result = if output.is_error {
         CallToolResult::error(content)
     } else {

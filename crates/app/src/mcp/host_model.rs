@@ -1,8 +1,12 @@
 //! The host's own model, reached through `sampling/createMessage`: no key is needed.
 //!
+//! A host that samples without tools is told of them in words ([`spoken`]).
+//!
 //! Invariant: a run is answered by the client that asked for it, and by no other.
 
 #![expect(deprecated, reason = "hosts of today offer sampling")]
+
+mod spoken;
 
 use std::{
     collections::BTreeMap,
@@ -84,20 +88,22 @@ impl HostModel {
             Offers::Nothing => Err(fatal(
                 "the host lends no model (no `sampling`): start the server without --model host, and set a provider up",
             )),
-            Offers::Text => Err(fatal(
-                "the host lends its model without tools (no `sampling.tools`), and agents need them: start the \
-                 server without --model host, and set a provider up",
-            )),
-            Offers::Tools => {
-                let params = params(call.request).ok_or_else(|| {
-                    fatal("the conversation cannot be written for the host's model")
-                })?;
-                let result = host.peer.create_message(params).await;
-                let result = result.map_err(|error| failure(&error))?;
-                Ok(reply(&result))
+            Offers::Text => {
+                let result = sampled(&host, spoken::params(call.request)).await?;
+                Ok(spoken::reply(reply(&result), call.request))
             }
+            Offers::Tools => Ok(reply(&sampled(&host, params(call.request)).await?)),
         }
     }
+}
+
+/// The answer of a host to a conversation as it is written for it.
+async fn sampled(host: &Host, written: Value) -> Result<CreateMessageResult, ModelFailure> {
+    let params: CreateMessageRequestParams = serde_json::from_value(written).map_err(|error| {
+        let message = format!("the conversation cannot be written for the host's model: {error}");
+        ModelFailure::Fatal { message }
+    })?;
+    host.peer.create_message(params).await.map_err(|error| failure(&error))
 }
 
 impl Model for HostModel {
@@ -120,7 +126,7 @@ fn failure(error: &ServiceError) -> ModelFailure {
 }
 
 /// A conversation as the host takes it.
-fn params(request: &ModelRequest) -> Option<CreateMessageRequestParams> {
+fn params(request: &ModelRequest) -> Value {
     let messages = request.messages.messages();
     let mut system = None;
     let mut written = Vec::new();
@@ -143,7 +149,7 @@ fn params(request: &ModelRequest) -> Option<CreateMessageRequestParams> {
         params["tools"] = json!(tools);
         params["toolChoice"] = json!({"mode": mode});
     }
-    serde_json::from_value(params).ok()
+    params
 }
 
 fn tool(spec: &ToolSpec) -> Value {

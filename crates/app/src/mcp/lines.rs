@@ -6,6 +6,7 @@
 
 use std::{io, sync::Arc};
 
+use super::message_id::{Giant, found_id};
 use rmcp::{
     ErrorData, RoleServer,
     model::RequestId,
@@ -29,8 +30,8 @@ pub(super) struct Lines<R, W> {
     writer: Arc<Mutex<Option<W>>>,
     /// What has been read of a line that has not ended.
     line: Vec<u8>,
-    /// Whether the line is too long, and is dropped.
-    is_giant: bool,
+    /// What is kept of a line that is too long.
+    giant: Option<Giant>,
     gone: CancellationToken,
 }
 
@@ -38,7 +39,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     /// The token is cancelled when the input ends.
     pub(super) fn new(reader: R, writer: W, gone: CancellationToken) -> Self {
         let writer = Arc::new(Mutex::new(Some(writer)));
-        Self { reader: BufReader::new(reader), writer, line: Vec::new(), is_giant: false, gone }
+        Self { reader: BufReader::new(reader), writer, line: Vec::new(), giant: None, gone }
     }
 
     /// The next line without its end; none at the end of the input. A read that is dropped goes on later.
@@ -53,9 +54,12 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 Some(end) => (available.get(..end).unwrap_or_default(), end + 1),
                 None => (available, available.len()),
             };
-            if self.is_giant || self.line.len() + part.len() > LONGEST {
-                self.is_giant = true;
-                self.line = Vec::new();
+            if let Some(giant) = &mut self.giant {
+                giant.extend(part);
+            } else if self.line.len() + part.len() > LONGEST {
+                let mut giant = Giant::beginning(&std::mem::take(&mut self.line));
+                giant.extend(part);
+                self.giant = Some(giant);
             } else {
                 self.line.extend_from_slice(part);
             }
@@ -64,8 +68,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 continue;
             }
             let line = std::mem::take(&mut self.line);
-            let is_giant = std::mem::take(&mut self.is_giant);
-            return Some(if is_giant { Line::Giant } else { Line::Whole(line) });
+            return Some(self.giant.take().map_or(Line::Whole(line), Line::Giant));
         }
     }
 }
@@ -74,7 +77,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
 enum Line {
     Whole(Vec<u8>),
     /// One that was too long to keep.
-    Giant,
+    Giant(Giant),
 }
 
 /// What is answered to a request that cannot be read.
@@ -87,9 +90,12 @@ fn refusal(error: ErrorData, id: Option<RequestId>) -> Refusal {
 /// A line as a message; else what is to be answered, if anything.
 fn read(line: &Line) -> Result<RxJsonRpcMessage<RoleServer>, Option<Refusal>> {
     let invalid = |why: String| Some(refusal(ErrorData::invalid_request(why, None), None));
-    let Line::Whole(line) = line else {
-        let most = LONGEST >> 20;
-        return Err(invalid(format!("the message has more than {most} MB; send a shorter one")));
+    let line = match line {
+        Line::Whole(line) => line,
+        Line::Giant(giant) => {
+            let why = format!("the message has more than {} MB; send a shorter one", LONGEST >> 20);
+            return Err(Some(refusal(ErrorData::invalid_request(why, None), giant.id())));
+        }
     };
     let error = match serde_json::from_slice(line) {
         Ok(message) => return Ok(message),
@@ -102,7 +108,7 @@ fn read(line: &Line) -> Result<RxJsonRpcMessage<RoleServer>, Option<Refusal>> {
         Err(error) => {
             let why =
                 format!("the line is not JSON: {error}; a message is one JSON object on a line");
-            return Err(Some(refusal(ErrorData::parse_error(why, None), None)));
+            return Err(Some(refusal(ErrorData::parse_error(why, None), found_id(line))));
         }
     };
     // What is not a request has nobody who waits for an answer.
@@ -193,13 +199,45 @@ mod tests {
     }
 
     #[test]
+    fn what_is_broken_is_answered_under_its_number() {
+        let text = "x".repeat(1 << 20);
+        let first = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":"{text}"#);
+        let last = format!(r#"{text}"}},"id":"last"}}"#);
+        let giant = |parts: [&str; 2]| {
+            let mut giant = Giant::beginning(parts[0].as_bytes());
+            giant.extend(parts[1].as_bytes());
+            Line::Giant(giant)
+        };
+        for (line, id) in [
+            (
+                Line::Whole(br#"{"jsonrpc":"2.0","id":3,"method":"tools/list",}"#.to_vec()),
+                Value::from(3),
+            ),
+            (
+                Line::Whole(br#"{"jsonrpc":"2.0","method":"x","params":{"id":9},"id":"b"#.to_vec()),
+                Value::Null,
+            ),
+            (
+                Line::Whole(br#"{"params":{"id":9,"a":[1,{"id":2}]},"id":"b" oops"#.to_vec()),
+                "b".into(),
+            ),
+            (giant([&first, &text]), Value::from(7)),
+            (giant([r#"{"method":"tools/call","params":{"a":""#, &last]), "last".into()),
+            (giant([&text, &text]), Value::Null),
+        ] {
+            let refusal = serde_json::to_value(read(&line).unwrap_err().unwrap()).unwrap();
+            assert_eq!(refusal["id"], id, "{refusal}");
+        }
+    }
+
+    #[test]
     fn what_has_no_usable_number_is_answered_without_one() {
         let wrong = |line: Line| serde_json::to_value(read(&line).unwrap_err().unwrap()).unwrap();
         for (line, code) in [
-            (Line::Whole(br#"{"jsonrpc":"2.0","id":3,"method":"tools/list",}"#.to_vec()), -32700),
+            (Line::Whole(br#"{"jsonrpc":"2.0","method":"tools/list",}"#.to_vec()), -32700),
             (Line::Whole(br#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#.to_vec()), -32600),
             (Line::Whole(b"[]".to_vec()), -32600),
-            (Line::Giant, -32600),
+            (Line::Giant(Giant::beginning(b"x")), -32600),
         ] {
             let refusal = wrong(line);
             assert_eq!(refusal["error"]["code"], code, "{refusal}");

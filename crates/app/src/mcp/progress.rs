@@ -6,7 +6,7 @@
 #![expect(deprecated, reason = "hosts of today read logs")]
 
 use attache_kernel::run::event::Event;
-use attache_runtime::tasks::RunHandle;
+use attache_runtime::{events::Events, tasks::RunHandle};
 use rmcp::{
     Peer, RoleServer,
     model::{
@@ -27,12 +27,12 @@ pub(super) struct Told {
 
 /// Tells of the runs that a request starts. It never ends by itself.
 pub(super) async fn tell(told: &Told, mut started: UnboundedReceiver<RunHandle>) {
-    let mut steps = 0;
+    let mut number = 0;
     while let Some(run) = started.recv().await {
         let name = &run.assignment().definition.agent_type;
         told.log(json!({"agent_id": run.id(), "agent_type": name, "event": "started"})).await;
         if let Some(token) = &told.token {
-            told.follow(token, &run, &mut steps).await;
+            told.follow(token, &run, &mut number).await;
         }
     }
     std::future::pending::<()>().await;
@@ -48,32 +48,56 @@ impl Told {
         drop(self.peer.notify_logging_message(message.with_logger("attache")).await);
     }
 
-    async fn follow(&self, token: &ProgressToken, run: &RunHandle, steps: &mut u32) {
-        let name = run.assignment().definition.agent_type.to_string();
-        let max_turns = run.assignment().limits.max_turns;
-        let mut turn = 0;
-        let mut events = run.events(1);
-        while let Some(event) = events.next().await {
-            let message = match &event.event {
+    async fn follow(&self, token: &ProgressToken, run: &RunHandle, number: &mut u32) {
+        let mut steps = Steps::of(run);
+        while let Some(message) = steps.next().await {
+            *number += 1;
+            let progress = ProgressNotificationParam::new(token.clone(), f64::from(*number));
+            if self.peer.notify_progress(progress.with_message(message)).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// The steps of a run, in words.
+pub(super) struct Steps {
+    run: RunHandle,
+    events: Events,
+    turn: u32,
+}
+
+impl Steps {
+    /// All steps of a run, from its first on.
+    pub(super) fn of(run: &RunHandle) -> Self {
+        Self { run: run.clone(), events: run.events(1), turn: 0 }
+    }
+
+    /// The next step; none when the run has ended.
+    pub(super) async fn next(&mut self) -> Option<String> {
+        let name = self.run.assignment().definition.agent_type.to_string();
+        let max_turns = self.run.assignment().limits.max_turns;
+        while let Some(event) = self.events.next().await {
+            let turn = self.turn;
+            return Some(match &event.event {
                 Event::Queued { ahead } => format!("{name} waits in the queue behind {ahead}"),
-                Event::Started => format!("{name} began as {}", run.id()),
-                Event::TurnStarted { turn: now, .. } => {
-                    turn = *now;
+                Event::Started => format!("{name} began as {}", self.run.id()),
+                Event::TurnStarted { turn, .. } => {
+                    self.turn = *turn;
                     format!("{name}: turn {turn} of {max_turns}")
                 }
                 Event::ToolStarted { tool_name, .. } => {
                     format!("{name}: turn {turn}, {tool_name}")
                 }
+                Event::ApprovalRequested { tool_name, .. } => {
+                    format!("{name}: turn {turn}, asks to call {tool_name}")
+                }
                 Event::Retrying { reason, .. } => {
                     format!("{name}: turn {turn}, again: {reason}")
                 }
                 _ => continue,
-            };
-            *steps += 1;
-            let progress = ProgressNotificationParam::new(token.clone(), f64::from(*steps));
-            if self.peer.notify_progress(progress.with_message(message)).await.is_err() {
-                return;
-            }
+            });
         }
+        None
     }
 }

@@ -1,18 +1,20 @@
 //! Runs as resources: a host fetches a result, or a transcript, again.
 //!
 //! `attache://runs/ID` is the result as JSON, `attache://runs/ID/transcript` the transcript as JSON Lines. A
-//! client reads what it may reach, and is shown the runs of its own session.
+//! client reads what it may reach, and is shown the newest of it.
 
-use attache_kernel::id::SessionId;
+use attache_kernel::run::assignment::SessionSource;
 use attache_runtime::{
     delegation::Desk,
     store::{Store, Summary},
-    tasks::RecordedRun,
+    tasks::{ClientReach, RecordedRun},
 };
 use rmcp::{
     ErrorData,
     model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate},
 };
+
+use super::Session;
 
 /// What every address begins with.
 const RUNS: &str = "attache://runs/";
@@ -22,11 +24,19 @@ const TRANSCRIPT: &str = "/transcript";
 const MOST_LISTED: usize = 100;
 const LONGEST: u64 = 8 << 20;
 
-/// The runs of a session, newest first.
-pub(super) async fn list(session: &SessionId, store: &dyn Store) -> Vec<Resource> {
+/// The address of a run's result.
+pub(super) fn address(id: &str) -> String {
+    format!("{RUNS}{id}")
+}
+
+/// The runs that a client may reach, newest first.
+pub(super) async fn list(session: &Session, store: &dyn Store) -> Vec<Resource> {
     let runs = store.list().await.unwrap_or_default();
-    let own = runs.iter().filter(|run| run.session_id == *session);
-    own.take(MOST_LISTED).flat_map(both).collect()
+    let reached = runs.iter().filter(|run| match session.reach {
+        ClientReach::Session => run.session_id == session.id,
+        ClientReach::AllClients => run.session_id == session.id || run.source == SessionSource::Mcp,
+    });
+    reached.take(MOST_LISTED).flat_map(both).collect()
 }
 
 /// The result and the transcript of a run.
@@ -34,7 +44,7 @@ fn both(run: &Summary) -> [Resource; 2] {
     let (id, name) = (&run.agent_id, &run.agent_type);
     let described = format!("{}: {}", run.state.as_str(), run.description);
     [
-        Resource::new(format!("{RUNS}{id}"), format!("{name} {id}"))
+        Resource::new(address(id.as_str()), format!("{name} {id}"))
             .with_title(format!("Result of {name}"))
             .with_description(described.clone())
             .with_mime_type("application/json"),
@@ -57,6 +67,12 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
+/// The run of an address, and whether it is that of its transcript.
+pub(super) fn named(uri: &str) -> Option<(&str, bool)> {
+    let id = uri.strip_prefix(RUNS)?;
+    Some(id.strip_suffix(TRANSCRIPT).map_or((id, false), |id| (id, true)))
+}
+
 /// A resource.
 pub(super) async fn read(
     uri: &str,
@@ -68,11 +84,7 @@ pub(super) async fn read(
         ErrorData::resource_not_found(message, None)
     };
     let failed = |message: String| ErrorData::internal_error(message, None);
-    let id = uri.strip_prefix(RUNS).ok_or_else(unknown)?;
-    let (id, is_transcript) = match id.strip_suffix(TRANSCRIPT) {
-        Some(id) => (id, true),
-        None => (id, false),
-    };
+    let (id, is_transcript) = named(uri).ok_or_else(unknown)?;
     let transcript = desk.transcript(id).await.ok_or_else(unknown)?;
     let (text, kind) = if is_transcript {
         let path = transcript.path;

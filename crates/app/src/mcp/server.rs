@@ -1,6 +1,4 @@
-//! The server as one client sees it: its tools, prompts and resources, and what becomes of a call.
-//!
-//! Invariant: a call that nobody waits for any more is dropped, and with it the run it waits for.
+//! The server as one client sees it: its tools, prompts, resources and tasks.
 
 #![expect(deprecated, reason = "hosts of today send roots and read logs")]
 
@@ -11,30 +9,29 @@ use std::{
 
 use attache_kernel::{agent::registry::Inventory, rights::tool_name::BuiltinTool};
 use attache_runtime::{delegation::Desk, tasks::Client};
-use hyper::http::request::Parts;
 use rmcp::{
-    ErrorData, RoleServer, ServerHandler,
+    ErrorData, Peer, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
-        ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
-        PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-        ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscriptionFilter,
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult,
+        ErrorCode, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+        Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+        SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+        UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use serde_json::Value;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Session, Shared, agent_tools, answer, changes,
-    elicitation::{self, ClientApprover},
-    http::ClientGone,
-    progress::{self, Told},
-    prompts, resources,
+    Session, Shared, agent_tools,
+    calling::Called,
+    changes, prompts, resources,
     roots::Roots,
-    tools,
+    subscriptions::{self, NotSubscribed, Subscriptions},
+    tasks, tools,
 };
 use crate::environment;
 
@@ -44,13 +41,18 @@ one result. subagent_list shows them, Task starts one. Start work that may take 
 run_in_background, and fetch its result with TaskOutput.";
 
 /// The methods whose parameters are read.
-const KNOWN_METHODS: [&str; 8] = [
+const KNOWN_METHODS: [&str; 13] = [
     "initialize",
     "logging/setLevel",
     "prompts/get",
     "prompts/list",
     "resources/list",
     "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "tasks/cancel",
+    "tasks/get",
+    "tasks/update",
     "tools/call",
     "tools/list",
 ];
@@ -58,14 +60,16 @@ const KNOWN_METHODS: [&str; 8] = [
 /// The server of one client.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
-    shared: Arc<Shared>,
-    session: Arc<Session>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) session: Arc<Session>,
     gone: CancellationToken,
     versions: Versions,
     /// Where the client works; none if that is another machine.
     roots: Option<Arc<Roots>>,
     /// What the client wants to read of the log.
-    level: Arc<Mutex<LoggingLevel>>,
+    pub(super) level: Arc<Mutex<LoggingLevel>>,
+    /// The resources the client wants to be told of.
+    subscriptions: Arc<Subscriptions>,
 }
 
 /// Which versions of the protocol are spoken.
@@ -100,7 +104,8 @@ impl Server {
         versions: Versions,
     ) -> Self {
         let level = Arc::new(Mutex::new(LoggingLevel::Info));
-        Self { shared, session: Arc::new(session), gone, versions, roots: None, level }
+        let (session, subscriptions) = (Arc::new(session), Arc::default());
+        Self { shared, session, gone, versions, roots: None, level, subscriptions }
     }
 
     /// Cancelled when the client has gone.
@@ -113,7 +118,7 @@ impl Server {
     }
 
     /// The client as the front door knows it.
-    async fn client(&self) -> Client {
+    pub(super) async fn client(&self) -> Client {
         let today = environment::today();
         let working_directory = match &self.roots {
             Some(roots) => roots.workspace().await,
@@ -134,39 +139,14 @@ impl Server {
         self.shared.runtime.desk(self.client().await)
     }
 
-    /// Calls a tool, and tells the client of the run that the call starts.
-    async fn call(
-        &self,
-        name: &str,
-        arguments: Value,
-        context: &RequestContext<RoleServer>,
-    ) -> Option<CallToolResult> {
-        let (started, runs) = mpsc::unbounded_channel();
-        let (approver, questions) = ClientApprover::new();
-        let can_ask = elicitation::is_offered(context.client_capabilities().as_ref());
-        let client = Client {
-            started: Some(started),
-            approver: can_ask.then(|| Arc::new(approver) as _),
-            ..self.client().await
-        };
-        let desk = self.shared.runtime.desk(client);
-        let told = Told {
-            peer: context.peer.clone(),
-            token: context.meta.get_progress_token(),
-            level: *self.level.lock().unwrap_or_else(PoisonError::into_inner),
-        };
-        let parts = context.extensions.get::<Parts>();
-        let hung_up = parts.and_then(|parts| parts.extensions.get::<ClientGone>()).cloned();
-        let hung_up = hung_up.unwrap_or_default();
-        tokio::select! {
-            biased;
-            () = context.ct.cancelled() => Some(answer::failure("the request was cancelled")),
-            () = self.gone.cancelled() => Some(answer::failure("the server ends, or its client has gone")),
-            () = hung_up.0.cancelled() => Some(answer::failure("the client has gone")),
-            output = desk.call(name, arguments) => output.map(answer::result),
-            () = progress::tell(&told, runs) => None,
-            () = elicitation::ask_all(&context.peer, questions) => None,
-        }
+    /// Tells the client of changes of its resources from now on.
+    async fn subscribed(&self, uri: String, peer: &Peer<RoleServer>) -> Result<(), ErrorData> {
+        let (desk, runtime) = (self.desk().await, &self.shared.runtime);
+        let added = self.subscriptions.add(uri, &desk, runtime, peer).await;
+        added.map_err(|error| match error {
+            NotSubscribed::NoSuchRun => ErrorData::resource_not_found(error.to_string(), None),
+            NotSubscribed::TooMany => ErrorData::invalid_request(error.to_string(), None),
+        })
     }
 
     /// Tells the client whenever what its tools and prompts say has changed.
@@ -198,6 +178,8 @@ impl ServerHandler for Server {
             .enable_prompts()
             .enable_prompts_list_changed()
             .enable_resources()
+            .enable_resources_subscribe()
+            .enable_tasks()
             .enable_tools()
             .enable_tool_list_changed()
             .build();
@@ -248,10 +230,14 @@ impl ServerHandler for Server {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut followed = self.shared.changes.follow();
         let mut told = changes::told(&self.agents());
+        let desk = self.desk().await;
+        let resources = subscriptions::tell(&context, &desk, &self.shared.runtime);
+        tokio::pin!(resources);
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 () = self.gone.cancelled() => return Ok(()),
+                () = &mut resources => return Ok(()),
                 changed = followed.changed() => if changed.is_err() { return Ok(()) },
             }
             let now = changes::told(&self.agents());
@@ -262,6 +248,54 @@ impl ServerHandler for Server {
                 drop(context.sink().notify_prompt_list_changed().await);
             }
         }
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscribed(request.uri, &context.peer).await
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.subscriptions.remove(&request.uri);
+        Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let store = self.shared.runtime.store();
+        let (session, calls) = (&self.session.id, &self.shared.calls);
+        tasks::get(&request.task_id, session, calls, &self.desk().await, &**store).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let call = self.shared.calls.find(&request.task_id, &self.session.id);
+        // A task of an earlier server has no questions.
+        if let Some(call) = call {
+            call.answer(&request.input_responses);
+        }
+        Ok(())
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        tasks::cancel(&request.task_id, &self.desk().await).await
     }
 
     async fn set_level(
@@ -305,6 +339,14 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(state) = &request.request_state {
+            let answers = request.input_responses.unwrap_or_default();
+            let response = self.continued(state, &answers, &context).await;
+            return response.ok_or_else(|| {
+                let message = "there is no call with this requestState: it has ended, or was made by somebody else";
+                ErrorData::invalid_params(message, None)
+            });
+        }
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let mut called = (request.name.to_string(), arguments);
         if self.shared.options.tool_per_agent {
@@ -314,14 +356,12 @@ impl ServerHandler for Server {
                 called = (BuiltinTool::Task.as_str().to_owned(), task);
             }
         }
-        let (name, arguments) = called;
-        match self.call(&name, arguments, &context).await {
-            Some(result) => Ok(result.into()),
-            None => Err(ErrorData::invalid_params(
-                format!("there is no tool `{}`; tools/list names them", request.name),
-                None,
-            )),
-        }
+        let (tool, arguments) = called;
+        let response = self.called(Called { tool, arguments }, &context).await;
+        response.ok_or_else(|| {
+            let message = format!("there is no tool `{}`; tools/list names them", request.name);
+            ErrorData::invalid_params(message, None)
+        })
     }
 
     async fn list_prompts(
@@ -352,7 +392,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let listed = resources::list(&self.session.id, &**self.shared.runtime.store()).await;
+        let listed = resources::list(&self.session, &**self.shared.runtime.store()).await;
         Ok(ListResourcesResult::with_all_items(listed))
     }
 

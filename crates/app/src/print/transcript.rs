@@ -242,6 +242,11 @@ impl TranscriptPage {
                 let tokens = grouped(usage.total_tokens());
                 self.note(Tone::Warning, &format!("an answer was lost after {tokens} tokens"));
             }
+            Event::ModelLent { server, usage, .. } => {
+                let tokens = grouped(usage.total_tokens());
+                let said = format!("the model answered the MCP server {server}: {tokens} tokens");
+                self.note(Tone::Faint, &said);
+            }
             Event::Retrying { attempt, max_retries, delay_ms, reason, .. } => {
                 let tries = max_retries.saturating_add(1);
                 let wait = time(*delay_ms);

@@ -9,10 +9,12 @@ use std::{
 };
 
 use attache_kernel::{
-    id::QuestionId,
-    rights::{permission::Foresight, rule::SessionGrant},
+    id::{QuestionId, ToolCallId},
+    rights::{permission::Foresight, rule::SessionGrant, tool_name::ToolName},
 };
-use attache_runtime::approvals::{ApprovalAnswer, ApprovalFuture, Approver, Question};
+use attache_runtime::approvals::{
+    ApprovalAnswer, ApprovalFuture, Approver, Field, Form, FormAnswer, FormFuture, Question,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -98,7 +100,65 @@ impl Drop for Withdrawing<'_> {
     }
 }
 
+impl ScreenApprover {
+    /// Asks for one value of a form; none is a no.
+    async fn value(&self, form: &Form, field: &Field, wrong: Option<&str>) -> Option<String> {
+        let label = match field.hint() {
+            hint if hint.is_empty() => field.title.clone(),
+            hint => format!("{} ({hint})", field.title),
+        };
+        let reason = match wrong {
+            Some(wrong) => wrong.to_owned(),
+            None if field.description.is_empty() => "it needs this to go on".to_owned(),
+            None => field.description.clone(),
+        };
+        let id = QuestionId::new(format!("{}/form/{}", form.agent_id, field.name));
+        let question = Question {
+            request_id: id.clone(),
+            agent_id: form.agent_id.clone(),
+            agent_type: form.agent_type.clone(),
+            call_id: ToolCallId::new("form"),
+            tool: ToolName::Host(format!("the MCP server {}", form.server)),
+            arguments: serde_json::json!({}),
+            reason,
+            preview: Some(form.message.clone()),
+        };
+        let (sender, answer) = oneshot::channel();
+        self.lock().open.insert(id.clone(), sender);
+        let _withdrawing = Withdrawing { approver: self, id };
+        self.shared.messages.send(Message::AskedForValue(question, label)).ok()?;
+        match answer.await.ok()? {
+            ApprovalAnswer::No { words } => Some(words),
+            ApprovalAnswer::Once | ApprovalAnswer::Session | ApprovalAnswer::Abort => None,
+        }
+    }
+
+    async fn filled_in(&self, form: &Form) -> FormAnswer {
+        if self.how() == Approve::Deny {
+            return FormAnswer::Declined;
+        }
+        let mut values = serde_json::Map::new();
+        for field in &form.fields {
+            let mut wrong = None;
+            let value = loop {
+                let typed = self.value(form, field, wrong.as_deref()).await;
+                let Some(typed) = typed else { return FormAnswer::Declined };
+                match field.read(&typed) {
+                    Ok(value) => break value,
+                    Err(why) => wrong = Some(why),
+                }
+            };
+            values.extend(value.map(|value| (field.name.clone(), value)));
+        }
+        FormAnswer::Filled(values)
+    }
+}
+
 impl Approver for ScreenApprover {
+    fn fill_in(&self, form: Form) -> FormFuture<'_> {
+        Box::pin(async move { self.filled_in(&form).await })
+    }
+
     fn ask(&self, question: Question, _: CancellationToken) -> ApprovalFuture<'_> {
         Box::pin(async move {
             let grants =

@@ -32,6 +32,8 @@ pub(crate) enum Message {
     Happened(Arc<RunEvent>),
     /// A run asks.
     Asked(Question),
+    /// An MCP server wants a value, which is called so.
+    AskedForValue(Question, String),
     /// Nobody waits for that answer any more.
     Withdrawn(QuestionId),
     /// A run was started; what the caller should know of it.
@@ -143,6 +145,10 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
         }
         Message::Asked(question) => {
             state.questions.push(Asked::new(question));
+            Vec::new()
+        }
+        Message::AskedForValue(question, label) => {
+            state.questions.push(Asked::for_value(question, label));
             Vec::new()
         }
         Message::Withdrawn(id) => {

@@ -5,6 +5,7 @@ mod host_offers;
 mod hostile;
 mod http;
 mod install;
+mod long_calls;
 mod resources;
 
 use std::{

@@ -2,6 +2,7 @@
 
 mod commands;
 mod hostile;
+mod requests;
 mod trust;
 
 use std::{fs, path::PathBuf};

@@ -1,5 +1,6 @@
 //! The terminal UI in a real terminal: what is typed, what is seen, and what is left behind.
 
+mod forms;
 pub(crate) mod pty;
 
 use attache_testkit::{

@@ -32,6 +32,7 @@ TOOLS = [
     tool("image", "Answers with an image and structured content.", reads=True),
     tool("fail", "Fails.", reads=True),
     tool("ask", "Asks the client for an answer of a model.", reads=True),
+    tool("form", "Asks the user for values.", reads=True),
     tool("change", "Adds a tool.", reads=True),
     tool("work", "Reports progress.", reads=True),
     tool("hang", "Never answers.", reads=True),
@@ -71,9 +72,18 @@ def answer(request, name, arguments):
         return result("it did \u001b[31mnot work", isError=True)
     if name == "ask":
         send({"id": "s1", "method": "sampling/createMessage",
-              "params": {"messages": [], "maxTokens": 1}})
+              "params": {"messages": [{"role": "user", "content": {"type": "text", "text": "Name a \u001b[31mplanet."}}],
+                         "systemPrompt": "You know planets.", "maxTokens": 100_000}})
         reply = json.loads(sys.stdin.readline())
-        return result(json.dumps(reply.get("error", reply)))
+        return result(json.dumps(reply.get("error", reply.get("result"))))
+    if name == "form":
+        send({"id": "e1", "method": "elicitation/create", "params": {
+            "message": "Where \u001b[31mto?",
+            "requestedSchema": {"type": "object", "required": ["city"], "properties": {
+                "city": {"type": "string", "title": "City"},
+                "nights": {"type": "integer", "minimum": 1}}}}})
+        reply = json.loads(sys.stdin.readline())
+        return result(json.dumps(reply.get("error", reply.get("result"))))
     if name == "change":
         TOOLS.append(tool("added", "Came later.", reads=True))
         send({"method": "notifications/tools/list_changed"})

@@ -26,6 +26,9 @@ CASES = [
     ("everything", "get-tiny-image", {}, "image"),
     ("everything", "get-resource-links", {"count": 2}, "resource"),
     ("everything", "no-such-tool", {}, "no-such-tool"),
+    ("everything", "trigger-sampling-request", {"prompt": "Name a planet."}, "Mars, as sampled"),
+    ("everything", "trigger-elicitation-request", {}, "declined"),
+    ("everything", "trigger-long-running-operation", {"duration": 1, "steps": 2}, "completed"),
     ("files", "read_text_file", {"path": str(scratch / "project" / "note.txt")}, "4711"),
     ("files", "read_text_file", {"path": "/etc/passwd"}, "denied"),
     (
@@ -36,6 +39,7 @@ CASES = [
     ),
     ("time", "get_current_time", {"timezone": "Europe/Berlin"}, "Berlin"),
     ("web", "echo", {"message": "over HTTP"}, "over HTTP"),
+    ("web", "trigger-sampling-request", {"prompt": "Name a planet."}, "Mars, as sampled"),
 ]
 asked = []
 plan = []
@@ -55,6 +59,8 @@ class Model(BaseHTTPRequestHandler):
         call = {"index": 0, "id": "call_1", "type": "function"}
         call["function"] = {"name": name, "arguments": json.dumps(arguments)}
         delta = {"role": "assistant", "tool_calls": [call]}
+        if "tools" not in body:  # a server asks for a sample
+            delta = {"role": "assistant", "content": "Mars, as sampled"}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         pieces = [
             {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},

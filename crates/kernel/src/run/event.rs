@@ -121,6 +121,16 @@ pub enum Event {
         #[serde(default)]
         cost_usd: Option<f64>,
     },
+    /// The run's model answered an MCP server during a call; these tokens were used.
+    ModelLent {
+        /// The server.
+        server: String,
+        /// What it used.
+        usage: Usage,
+        /// What that cost; none without a price.
+        #[serde(default)]
+        cost_usd: Option<f64>,
+    },
     /// The model could not be called and will be called again.
     Retrying {
         /// Which attempt comes next; the first call was 1.

@@ -389,6 +389,11 @@ impl Run {
         &self.assignment
     }
 
+    /// The same, to be kept.
+    pub fn shared_assignment(&self) -> &Arc<Assignment> {
+        &self.assignment
+    }
+
     /// The state, to be written down or compared.
     pub fn state(&self) -> &State {
         &self.state

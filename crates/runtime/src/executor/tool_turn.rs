@@ -15,7 +15,11 @@ use super::Driver;
 use crate::{
     approvals::Question,
     store::StoreError,
-    tool::{AnswerForm, ChangeSink, Repeatability, Tool, ToolContext, ToolOutput, output::Pieces},
+    tool::{
+        AnswerForm, ChangeSink, Repeatability, Tool, ToolContext, ToolOutput,
+        caller::{Caller, Lent, LentModel},
+        output::Pieces,
+    },
 };
 
 impl Driver {
@@ -63,6 +67,9 @@ impl Driver {
         } else {
             AnswerForm::Text
         };
+        // Only servers of MCP ask something of the run.
+        let asks = calls.iter().any(|call| matches!(call.tool, ToolName::Mcp { .. }));
+        let caller = asks.then(|| Caller::new(&self.run, &self.approvals, &self.model));
         let delegates = calls.iter().any(|call| can_delegate(&call.tool));
         let context = ToolContext {
             cancel: stop,
@@ -72,8 +79,10 @@ impl Driver {
                 delegate.forking(fork)
             }),
             usual_time_limit: self.patience.tool,
+            caller: caller.as_ref().map(|(caller, _)| Arc::clone(caller)),
             ..self.context.clone()
         };
+        let mut lent = caller.map(|(_, lent)| lent);
         let mut pieces = Pieces::new();
         let own_context = |call: &PendingCall| ToolContext {
             foresight: Arc::new(self.run.foresight(&call.id).cloned().unwrap_or_default()),
@@ -117,6 +126,7 @@ impl Driver {
                 self.recorder.show_output(&self.run, piece.call_id, piece.text);
             }
             self.note_news().await?;
+            self.note_lent(lent.as_mut()).await?;
             match finished {
                 Ok(Some((id, answer))) => {
                     self.recorder.output_over(&self.run, &id);
@@ -130,6 +140,15 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Records what the run's model was used for besides its turns.
+    async fn note_lent(&mut self, lent: Option<&mut LentModel>) -> Result<(), StoreError> {
+        let Some(lent) = lent else { return Ok(()) };
+        while let Ok(Lent { server, usage, cost_usd }) = lent.try_recv() {
+            self.feed(|run, now| run.model_lent(server, usage, cost_usd, now)).await?;
+        }
+        Ok(())
     }
 
     /// Records what calls did to files before they were stopped; they do no more.

@@ -4,7 +4,7 @@
 //! ends and tabs stay.
 
 /// A text that can be shown and read as it stands.
-pub(super) fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     let mut letters = text.chars().peekable();
     let mut clean = String::with_capacity(text.len());
     while let Some(letter) = letters.next() {
@@ -23,7 +23,7 @@ pub(super) fn clean(text: &str) -> String {
 }
 
 /// A text in one line with at most that many bytes.
-pub(super) fn clean_line(text: &str, most: usize) -> String {
+pub(crate) fn clean_line(text: &str, most: usize) -> String {
     let clean = clean(text);
     let mut line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.len() > most {

@@ -17,11 +17,11 @@ use reqwest::{
     header::{HeaderName, HeaderValue},
 };
 use rmcp::{
-    ClientLifecycleMode, ClientServiceExt as _, Peer, RoleClient, ServiceError,
+    ClientLifecycleMode, ClientServiceExt as _, ErrorData, Peer, RoleClient, ServiceError,
     model::{
         CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotification,
-        CancelledNotificationParam, ClientRequest, ErrorCode, PaginatedRequestParams,
-        ProtocolVersion, RequestId, ServerResult,
+        CancelledNotificationParam, ClientRequest, ErrorCode, InputRequest, InputRequests,
+        InputResponses, PaginatedRequestParams, ProtocolVersion, RequestId, ServerResult,
     },
     service::{ClientInitializeError, PeerRequestOptions, RunningService},
     transport::{
@@ -32,9 +32,11 @@ use rmcp::{
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     McpSetup,
+    asking::{CallUnderWay, Listed},
     bounded_reader::{BoundedReader, LONGEST_MESSAGE},
     clean_text::clean_line,
     entry::{EntryError, ServerEntry, Transport},
@@ -43,14 +45,13 @@ use super::{
     server_tool::ServerTool,
     start_error::StartError,
 };
-use crate::{
-    process::{Service, ServiceLaunch, ServiceLife},
-    tool::output::OutputSink,
-};
+use crate::process::{Service, ServiceLaunch, ServiceLife};
 
 /// The most pages of tools that are read, and the most tools.
 const MOST_PAGES: usize = 100;
 const MOST_TOOLS: usize = 2000;
+/// How often a server may ask for input during one call.
+const MOST_ROUNDS: usize = 10;
 /// How long a server has to end by itself when its input is closed.
 const TO_END: Duration = Duration::from_millis(500);
 /// How long what a server wrote last is waited for when it has ended.
@@ -102,19 +103,24 @@ enum Refused {
 
 impl Connection {
     /// Connects, and asks for the tools.
-    pub(super) async fn open(entry: &ServerEntry, setup: &McpSetup) -> Result<Self, StartError> {
+    pub(super) async fn open(
+        name: &str,
+        entry: &ServerEntry,
+        setup: &McpSetup,
+    ) -> Result<Self, StartError> {
         let transport = entry.transport.as_ref().map_err(Clone::clone)?;
         let limit = entry.startup_timeout;
+        let begin = |lifecycle| begin(transport, setup, limit, (Handler::new(name), lifecycle));
         // Servers that know no handshake are new; those that know nothing else are most.
         let handshake = ClientLifecycleMode::Initialize;
-        let refusal = match begin(transport, setup, limit, handshake).await {
+        let refusal = match begin(handshake).await {
             Ok(connection) => return Ok(connection),
             Err(Refused::Otherwise(error)) => return Err(error),
             Err(Refused::Lifecycle(error)) => error,
         };
         let preferred_versions = vec![ProtocolVersion::LATEST];
         let discovery = ClientLifecycleMode::Discover { preferred_versions };
-        begin(transport, setup, limit, discovery).await.map_err(|_| refusal)
+        begin(discovery).await.map_err(|_| refusal)
     }
 
     /// Whether it has ended.
@@ -142,29 +148,49 @@ impl Connection {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        output: &OutputSink,
+        call: CallUnderWay,
     ) -> Result<CallToolResult, CallError> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let handler = self.client.service();
+        let listed = handler.begin(call);
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        for _ in 0..MOST_ROUNDS {
+            let (requests, state) = match self.round(params.clone(), &listed).await? {
+                ServerResult::CallToolResult(result) => return Ok(result),
+                ServerResult::InputRequiredResult(required) => {
+                    (required.input_requests.unwrap_or_default(), required.request_state)
+                }
+                ServerResult::CreateTaskResult(_) => {
+                    return Err(CallError::NotAnAnswer(
+                        "the server answers with a task, which was not asked for",
+                    ));
+                }
+                _ => {
+                    let why = "the server's answer is not the result of a tool";
+                    return Err(CallError::NotAnAnswer(why));
+                }
+            };
+            params.input_responses = Some(input(handler, requests).await?);
+            params.request_state = state;
+        }
+        Err(CallError::NotAnAnswer("the server asks for input again and again"))
+    }
+
+    /// Sends a call, and waits for its answer.
+    async fn round(
+        &self,
+        params: CallToolRequestParams,
+        listed: &Listed,
+    ) -> Result<ServerResult, CallError> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let options = PeerRequestOptions::no_options();
         let peer = self.client.peer();
         let sent = peer.send_cancellable_request(request, options).await;
         let handle = sent.map_err(|error| self.call_error(&error))?;
-        let token = handle.progress_token.clone();
-        let _progress = self.client.service().show_progress(token, output.clone());
+        listed.has_token(handle.progress_token.clone());
         let mut unfinished = Unfinished { peer: peer.clone(), id: Some(handle.id.clone()) };
         let answer = handle.await_response().await;
         unfinished.id = None;
-        match answer.map_err(|error| self.call_error(&error))? {
-            ServerResult::CallToolResult(result) => Ok(result),
-            ServerResult::InputRequiredResult(_) => {
-                Err(CallError::NotAnAnswer("the server asks for input that nobody can give here"))
-            }
-            ServerResult::CreateTaskResult(_) => Err(CallError::NotAnAnswer(
-                "the server answers with a task, which is not supported",
-            )),
-            _ => Err(CallError::NotAnAnswer("the server's answer is not the result of a tool")),
-        }
+        answer.map_err(|error| self.call_error(&error))
     }
 
     fn call_error(&self, error: &ServiceError) -> CallError {
@@ -200,6 +226,33 @@ impl Connection {
     }
 }
 
+/// Answers what a server of the newest version asks for in its result.
+async fn input(handler: &Handler, requests: InputRequests) -> Result<InputResponses, CallError> {
+    let mut answers = InputResponses::new();
+    for (name, request) in requests {
+        let refused =
+            |error: ErrorData| CallError::Refused(clean_line(&error.message, LONGEST_PROBLEM));
+        let answer = match request {
+            InputRequest::Elicitation(request) => {
+                let answer = handler.elicited(request.params).await.map_err(refused)?;
+                serde_json::to_value(answer)
+            }
+            InputRequest::CreateMessage(request) => {
+                let cancel = CancellationToken::new();
+                let answer = handler.sampled(request.params, cancel).await.map_err(refused)?;
+                serde_json::to_value(answer)
+            }
+            _ => {
+                return Err(CallError::NotAnAnswer(
+                    "the server asks for what nobody can give here",
+                ));
+            }
+        };
+        answers.insert(name, answer.unwrap_or_default());
+    }
+    Ok(answers)
+}
+
 /// A call that has no answer yet: dropped, it is given up.
 struct Unfinished {
     peer: Peer<RoleClient>,
@@ -227,14 +280,16 @@ async fn begin(
     transport: &Transport,
     setup: &McpSetup,
     limit: Duration,
-    lifecycle: ClientLifecycleMode,
+    (handler, lifecycle): (Handler, ClientLifecycleMode),
 ) -> Result<Connection, Refused> {
     match transport {
-        Transport::Process { .. } => begin_process(transport, setup, limit, lifecycle).await,
+        Transport::Process { .. } => {
+            begin_process(transport, setup, limit, (handler, lifecycle)).await
+        }
         Transport::Http { .. } => {
             let transport =
                 remote(transport, setup).map_err(|error| Refused::Otherwise(error.into_start()))?;
-            let began = timeout(limit, shake_hands(Handler::default(), transport, lifecycle)).await;
+            let began = timeout(limit, shake_hands(handler, transport, lifecycle)).await;
             let silent = || StartError::Silent { limit, errors: String::new() };
             let (client, tools) = began
                 .map_err(|_| Refused::Otherwise(silent()))?
@@ -258,7 +313,7 @@ async fn begin_process(
     transport: &Transport,
     setup: &McpSetup,
     limit: Duration,
-    lifecycle: ClientLifecycleMode,
+    (handler, lifecycle): (Handler, ClientLifecycleMode),
 ) -> Result<Connection, Refused> {
     let otherwise = Refused::Otherwise;
     let launch = launch(transport, setup).map_err(|error| otherwise(error.into()))?;
@@ -272,7 +327,7 @@ async fn begin_process(
     let output = BoundedReader::new(output, Arc::clone(&was_too_long));
     let stream = AsyncRwTransport::new_client(output, input)
         .with_max_line_length(LONGEST_MESSAGE.saturating_mul(2));
-    match timeout(limit, shake_hands(Handler::default(), stream, lifecycle)).await {
+    match timeout(limit, shake_hands(handler, stream, lifecycle)).await {
         Ok(Ok((client, tools))) => {
             let process = ServerProcess { life, errors, was_too_long };
             Ok(connected(client, tools, Some(process), limit))
@@ -377,10 +432,7 @@ impl Handshake {
                 ClientInitializeError::JsonRpcError(error) => {
                     format!("it refused to begin: {}", error.message)
                 }
-                error if error.is_authorization_required() => {
-                    "it wants to know who asks; set `bearer_token_env_var` or `http_headers`"
-                        .to_owned()
-                }
+                error if wants_authorization(error) => WANTS_AUTHORIZATION.to_owned(),
                 error => format!("it does not answer as an MCP server does: {error}"),
             },
             Self::Tools(error) => format!("its tools cannot be listed: {error}"),
@@ -394,6 +446,15 @@ impl Handshake {
             ].contains(&error.code)));
         if is_new { Refused::Lifecycle(error) } else { Refused::Otherwise(error) }
     }
+}
+
+/// What to do about a server that lets in only those it knows.
+const WANTS_AUTHORIZATION: &str = "it wants a token (401). Logging in with OAuth is not supported: get a token from its \
+operator, put it into an environment variable and name that as `bearer_token_env_var` in its entry, or set `http_headers`";
+
+/// Whether a server answered with 401, with a challenge or without.
+fn wants_authorization(error: &ClientInitializeError) -> bool {
+    error.is_authorization_required() || error.to_string().contains("401 Unauthorized")
 }
 
 async fn shake_hands<T, E, A>(

@@ -1,36 +1,40 @@
-//! What a server may ask of this program: nothing but to be told that it may not, and to show progress.
+//! What a server may ask of this program: to show progress, to ask the user for values, and for an answer of the
+//! run's model. The last two go to the people of the run whose call the server works on; nobody there is a no.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+#![expect(deprecated, reason = "servers of older protocol versions ask for samples")]
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
-#[expect(
-    deprecated,
-    reason = "servers of older protocol versions ask for it, and are refused"
-)]
-use rmcp::model::{CreateMessageRequestParams, CreateMessageResult};
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
-        ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ErrorCode,
-        Implementation, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+        ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+        ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
+        FormElicitationCapability, Implementation, ProgressNotificationParam, ProtocolVersion,
+        SamplingCapability,
     },
     service::{NotificationContext, RequestContext},
 };
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
-use super::clean_text::clean_line;
-use crate::tool::output::OutputSink;
+use super::{
+    asking::{CallUnderWay, CallsUnderWay, Listed},
+    clean_text::clean_line,
+    sampling,
+};
+use crate::approvals::{Form, FormAnswer};
 
 /// The longest line that is shown of a call's progress.
 const LONGEST_PROGRESS: usize = 200;
 
 /// Answers the requests and notifications of one server.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Handler {
+    server: Arc<str>,
     heard: Arc<Heard>,
 }
 
@@ -38,64 +42,92 @@ pub(super) struct Handler {
 #[derive(Debug, Default)]
 struct Heard {
     tools_changed: AtomicBool,
-    calls: Mutex<HashMap<ProgressToken, OutputSink>>,
+    calls: Arc<CallsUnderWay>,
 }
 
 impl Handler {
+    pub(super) fn new(server: &str) -> Self {
+        Self { server: server.into(), heard: Arc::default() }
+    }
+
     /// Whether the server's tools have changed since this was asked last.
     pub(super) fn tools_have_changed(&self) -> bool {
         self.heard.tools_changed.swap(false, Ordering::AcqRel)
     }
 
-    fn calls(&self) -> MutexGuard<'_, HashMap<ProgressToken, OutputSink>> {
-        self.heard.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A call is under way until the value is dropped.
+    pub(super) fn begin(&self, call: CallUnderWay) -> Listed {
+        self.heard.calls.begin(call)
     }
 
-    /// Shows the progress of a call there until the value is dropped.
-    pub(super) fn show_progress(&self, token: ProgressToken, sink: OutputSink) -> ShownProgress {
-        self.calls().insert(token.clone(), sink);
-        ShownProgress { handler: self.clone(), token }
+    /// Asks the user for values.
+    pub(super) async fn elicited(
+        &self,
+        params: ElicitRequestParams,
+    ) -> Result<ElicitResult, ErrorData> {
+        let ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } = params
+        else {
+            let message = "this client opens no addresses for a server; ask with a form";
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let Ok((call, caller)) = self.heard.calls.asked() else {
+            return Ok(ElicitResult::new(ElicitationAction::Decline));
+        };
+        let schema = serde_json::to_value(&requested_schema).unwrap_or_default();
+        let run = (caller.run.agent_id.clone(), caller.run.definition.agent_type.clone());
+        let form = Form::new(run, &self.server, &message, schema);
+        let _asking = call.clock.ask();
+        Ok(match caller.approvals.fill_in(form).await {
+            FormAnswer::Filled(values) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(values))
+            }
+            FormAnswer::Declined => ElicitResult::new(ElicitationAction::Decline),
+            FormAnswer::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+        })
     }
-}
 
-/// A call whose progress is shown.
-pub(super) struct ShownProgress {
-    handler: Handler,
-    token: ProgressToken,
-}
-
-impl Drop for ShownProgress {
-    fn drop(&mut self) {
-        self.handler.calls().remove(&self.token);
+    /// Answers with the run's model.
+    pub(super) async fn sampled(
+        &self,
+        params: CreateMessageRequestParams,
+        cancel: CancellationToken,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let asked = self.heard.calls.asked();
+        let (call, caller) =
+            asked.map_err(|error| ErrorData::new(ErrorCode(-1), error.to_string(), None))?;
+        let _asking = call.clock.ask();
+        sampling::answered(params, &self.server, &caller, cancel).await
     }
-}
-
-fn refusal(what: &str) -> ErrorData {
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("this client does not answer {what}"), None)
 }
 
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let implementation = Implementation::new("attache", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), implementation)
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.sampling = Some(SamplingCapability::default());
+        capabilities.elicitation =
+            Some(ElicitationCapability::default().with_form(FormElicitationCapability::default()));
+        ClientConfig::new(capabilities, implementation)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
-    #[expect(deprecated, reason = "servers of older protocol versions ask for it, and are refused")]
     async fn create_message(
         &self,
-        _: CreateMessageRequestParams,
-        _: RequestContext<RoleClient>,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        Err(refusal("sampling requests"))
+        self.sampled(params, context.ct).await
     }
 
     async fn create_elicitation(
         &self,
-        _: ElicitRequestParams,
-        _: RequestContext<RoleClient>,
+        params: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Err(refusal("elicitation requests: nobody is there to be asked"))
+        tokio::select! {
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+            answer = self.elicited(params) => answer,
+        }
     }
 
     async fn on_progress(
@@ -103,8 +135,7 @@ impl ClientHandler for Handler {
         progress: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        let sink = self.calls().get(&progress.progress_token).cloned();
-        let Some(sink) = sink else { return };
+        let Some(sink) = self.heard.calls.output(&progress.progress_token) else { return };
         let message = progress.message.as_deref().unwrap_or_default();
         let message = clean_line(message, LONGEST_PROGRESS);
         let amount = match progress.total {

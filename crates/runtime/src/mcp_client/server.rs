@@ -84,7 +84,7 @@ impl Server {
             }
             sleep_until(not_before).await;
         }
-        match Connection::open(&self.entry, &self.setup).await {
+        match Connection::open(&self.name, &self.entry, &self.setup).await {
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 slot.connection = Some(Arc::clone(&connection));

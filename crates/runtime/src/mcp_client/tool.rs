@@ -6,9 +6,17 @@ use attache_kernel::rights::tool_name::ToolName;
 use serde_json::{Map, Value};
 
 use super::{
-    connection::CallError, entry::EntryOrigin, result, server::Server, server_tool::ServerTool,
+    asking::{AskClock, CallUnderWay},
+    connection::CallError,
+    entry::EntryOrigin,
+    result,
+    server::Server,
+    server_tool::ServerTool,
 };
 use crate::tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec};
+
+/// The time limit of a call that keeps its own.
+const AS_LONG_AS_IT_TAKES: Duration = Duration::from_hours(24 * 365);
 
 /// A tool of a server.
 #[derive(Debug)]
@@ -45,7 +53,20 @@ impl McpTool {
                 ));
             }
         };
-        match connection.call(&self.name, arguments, &context.output).await {
+        let clock = AskClock::default();
+        let call = CallUnderWay {
+            token: None,
+            output: context.output.clone(),
+            caller: context.caller.clone(),
+            clock: clock.clone(),
+        };
+        let limit = self.server.entry.tool_timeout.unwrap_or(context.usual_time_limit);
+        let answer = tokio::select! {
+            biased;
+            answer = connection.call(&self.name, arguments, call) => answer,
+            () = clock.time_up(limit) => return timed_out(&self.spec.name, limit),
+        };
+        match answer {
             Ok(result) => result::shown(result, context).await,
             Err(CallError::Lost(why)) => ToolOutput::error(format!(
                 "the outcome of this call is unknown: {why}. It may or may not have taken effect, \
@@ -58,6 +79,11 @@ impl McpTool {
     }
 }
 
+fn timed_out(name: &ToolName, limit: Duration) -> ToolOutput {
+    let seconds = limit.as_secs_f64();
+    ToolOutput::error(format!("{name} did not finish within {seconds} s and was stopped"))
+}
+
 /// Whether a tool changes nothing: only a server of the user's own settings is believed.
 pub(super) fn is_harmless(server: &Server, tool: &ServerTool) -> bool {
     tool.says_it_only_reads && server.entry.origin == EntryOrigin::User
@@ -68,8 +94,9 @@ impl Tool for McpTool {
         &self.spec
     }
 
-    fn time_limit(&self, _: &Value, usual: Duration) -> Duration {
-        self.server.entry.tool_timeout.unwrap_or(usual)
+    /// The call keeps its own time: waiting for an answer of the user does not count.
+    fn time_limit(&self, _: &Value, _: Duration) -> Duration {
+        AS_LONG_AS_IT_TAKES
     }
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {

@@ -111,11 +111,11 @@ impl RemoteModel {
     }
 
     async fn ask(&self, call: ModelCall<'_>, chunks: Chunks<'_>) -> Result<Reply, ModelFailure> {
-        let ModelCall { request, model, config, cache_key, run: _ } = call;
-        let cleaned = origin::without_foreign(&request.messages, self.provider.id())
-            .map(|messages| ModelRequest { messages, ..request.clone() });
-        let request = cleaned.as_ref().unwrap_or(request);
-        let (address, body) = self.written(request, model, config, cache_key).map_err(|error| {
+        let cleaned = origin::without_foreign(&call.request.messages, self.provider.id())
+            .map(|messages| ModelRequest { messages, ..call.request.clone() });
+        let request = cleaned.as_ref().unwrap_or(call.request);
+        let call = ModelCall { request, ..call };
+        let (address, body) = self.written(&call).map_err(|error| {
             let message = format!("the request cannot be written: {error}");
             ModelFailure::Fatal { message }
         })?;
@@ -161,13 +161,8 @@ impl RemoteModel {
     }
 
     /// Where a request goes, and its body.
-    fn written(
-        &self,
-        request: &ModelRequest,
-        model: &str,
-        config: &ModelConfig,
-        cache_key: &str,
-    ) -> Result<(Url, Vec<u8>), serde_json::Error> {
+    fn written(&self, call: &ModelCall<'_>) -> Result<(Url, Vec<u8>), serde_json::Error> {
+        let ModelCall { request, model, config, cache_key, run: _, max_output_tokens } = *call;
         let api = self.provider.wire_api();
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let Written { address, tools, repeated } = &mut *written;

@@ -65,6 +65,8 @@ pub(super) struct Asked<'a> {
     pub(super) traits: Traits,
     /// The request's tools as [`WireApi::tools`] writes them.
     pub(super) tools: Option<&'a str>,
+    /// The longest answer in tokens, where the caller bounds it.
+    pub(super) max_output_tokens: Option<u64>,
 }
 
 /// Reads the events of an answer.

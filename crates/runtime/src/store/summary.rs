@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use attache_kernel::{
     id::{AgentName, RunId, SessionId},
-    run::outcome::{ModelUsed, Status},
+    run::{
+        assignment::SessionSource,
+        outcome::{ModelUsed, Status},
+    },
 };
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +57,9 @@ pub struct Summary {
     pub description: String,
     /// The model.
     pub model: ModelUsed,
+    /// Where it was started from.
+    #[serde(skip)]
+    pub source: SessionSource,
     /// When it was made, as an RFC 3339 timestamp.
     pub started_at: String,
     /// When it ended, if it did.

@@ -60,6 +60,7 @@ impl TreeBudget {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         for event in events {
             let (Event::Replied { usage, cost_usd, .. }
+            | Event::ModelLent { usage, cost_usd, .. }
             | Event::LostAnswerCounted { usage, cost_usd }) = event
             else {
                 continue;

@@ -111,6 +111,7 @@ fn ask(setup: &Setup, choice: &ModelChoice, limit: Limit) -> Result<Answered, Fa
         config: &definition.model_config,
         cache_key: "doctor",
         run: None,
+        max_output_tokens: None,
     };
     let answer = runtime.block_on(async {
         tokio::time::timeout(PATIENCE, connection.model.call(call, &mut unseen)).await

@@ -23,9 +23,20 @@ pub(crate) enum Stage {
     Choosing,
     /// It is a no, with these words.
     Words(String),
+    /// A value for an MCP server is typed.
+    Value {
+        /// What it is called, and what may be typed.
+        label: String,
+        typed: String,
+    },
 }
 
 impl Asked {
+    /// A question that is answered with a value.
+    pub(crate) fn for_value(question: Question, label: String) -> Self {
+        Self { stage: Stage::Value { label, typed: String::new() }, ..Self::new(question) }
+    }
+
     pub(crate) fn new(question: Question) -> Self {
         let grants =
             SessionGrant::of_call(&question.tool, &question.arguments, &Foresight::default());

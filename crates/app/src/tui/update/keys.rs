@@ -81,14 +81,20 @@ fn stopped(state: &mut State) -> Vec<Effect> {
 fn answered(asked: &mut Asked, key: KeyEvent) -> Option<ApprovalAnswer> {
     match (&mut asked.stage, key.code) {
         (Stage::Words(_), KeyCode::Esc) => asked.stage = Stage::Choosing,
-        (Stage::Words(words), KeyCode::Enter) => {
+        (Stage::Words(words) | Stage::Value { typed: words, .. }, KeyCode::Enter) => {
             return Some(ApprovalAnswer::No { words: words.trim().to_owned() });
         }
-        (Stage::Words(words), KeyCode::Backspace) => drop(words.pop()),
-        (Stage::Words(words), KeyCode::Char(letter)) => words.push(letter),
+        (Stage::Words(words) | Stage::Value { typed: words, .. }, KeyCode::Backspace) => {
+            words.pop();
+        }
+        (Stage::Words(words) | Stage::Value { typed: words, .. }, KeyCode::Char(letter)) => {
+            words.push(letter);
+        }
         (Stage::Choosing, KeyCode::Char('y' | 'Y')) => return Some(ApprovalAnswer::Once),
         (Stage::Choosing, KeyCode::Char('s' | 'S')) => return Some(ApprovalAnswer::Session),
-        (Stage::Choosing, KeyCode::Char('a' | 'A')) => return Some(ApprovalAnswer::Abort),
+        (Stage::Choosing, KeyCode::Char('a' | 'A')) | (Stage::Value { .. }, KeyCode::Esc) => {
+            return Some(ApprovalAnswer::Abort);
+        }
         (Stage::Choosing, KeyCode::Char('n' | 'N') | KeyCode::Esc) => {
             asked.stage = Stage::Words(String::new());
         }

@@ -26,12 +26,13 @@ pub(super) fn lines(
     let warning = theme.tone(Tone::Warning);
     let width = moment.width();
     let question = &asked.question;
+    let is_value = matches!(asked.stage, Stage::Value { .. });
     let mut lines = vec![Line::styled("─".repeat(width), warning)];
     let mut head = vec![
         Span::styled("[", theme.tone(Tone::Name)),
         span(question.agent_type.as_str(), theme.tone(Tone::Name)),
         Span::styled("]", theme.tone(Tone::Name)),
-        Span::raw(" asks to call "),
+        Span::raw(if is_value { " is asked by " } else { " asks to call " }),
         span(&question.tool.to_string(), theme.tone(Tone::Strong)),
     ];
     if waiting > 1 {
@@ -61,19 +62,34 @@ pub(super) fn lines(
             None
         }
         Stage::Words(words) => {
-            let label = "  words for the agent: ";
-            let typed = plain(words);
-            let column = (label.width() + typed.width()).min(width.saturating_sub(1));
-            lines
-                .push(cut(Line::from(vec![Span::styled(label, warning), Span::raw(typed)]), width));
-            let row = lines.len() - 1;
-            let text = "  Enter refuses with these words, Esc goes back";
-            lines.push(cut(Line::styled(text, theme.tone(Tone::Faint)), width));
-            Some((column, row))
+            let help = "  Enter refuses with these words, Esc goes back";
+            Some(typing(&mut lines, ("words for the agent", words), help, moment))
+        }
+        Stage::Value { label, typed } => {
+            let help = "  Enter sends it, Esc declines";
+            Some(typing(&mut lines, (label, typed), help, moment))
         }
     };
     lines.push(Line::styled("─".repeat(width), warning));
     (lines, cursor)
+}
+
+/// A line that is being typed, and where the cursor is in it.
+fn typing(
+    lines: &mut Vec<Line<'static>>,
+    (label, typed): (&str, &str),
+    help: &'static str,
+    moment: &Moment,
+) -> (usize, usize) {
+    let width = moment.width();
+    let label = format!("  {}: ", plain(label));
+    let typed = plain(typed);
+    let column = (label.width() + typed.width()).min(width.saturating_sub(1));
+    let warning = moment.theme.tone(Tone::Warning);
+    lines.push(cut(Line::from(vec![Span::styled(label, warning), Span::raw(typed)]), width));
+    let row = lines.len() - 1;
+    lines.push(cut(Line::styled(help, moment.theme.tone(Tone::Faint)), width));
+    (column, row)
 }
 
 fn preview(asked: &Asked, moment: &Moment) -> Vec<Line<'static>> {

@@ -19,9 +19,22 @@ pub(super) struct Client {
     /// What the server sent beside the answers.
     pub(super) notices: Vec<Value>,
     capabilities: Value,
+    /// What every request says of the client, where there is no greeting.
+    meta: Option<Value>,
 }
 
 impl Client {
+    /// A client of the version without a greeting, with those capabilities.
+    pub(super) fn modern(project: &TestProject, arguments: &[&str], capabilities: Value) -> Self {
+        let mut client = Self::silent(project, arguments);
+        client.meta = Some(json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
+        }));
+        client
+    }
+
     /// A client that has not said anything yet.
     pub(super) fn silent(project: &TestProject, arguments: &[&str]) -> Self {
         let mut words = vec!["mcp"];
@@ -39,7 +52,8 @@ impl Client {
         let output = BufReader::new(server.stdout.take().unwrap());
         let input = server.stdin.take();
         let capabilities = json!({});
-        Self { server, input, output, next_id: 1, notices: Vec::new(), capabilities }
+        let (notices, meta) = (Vec::new(), None);
+        Self { server, input, output, next_id: 1, notices, capabilities, meta }
     }
 
     /// A client that was greeted.
@@ -77,7 +91,10 @@ impl Client {
     }
 
     /// Sends a request, and returns its number.
-    pub(super) fn send(&mut self, method: &str, params: Value) -> u64 {
+    pub(super) fn send(&mut self, method: &str, mut params: Value) -> u64 {
+        if let Some(meta) = &self.meta {
+            params["_meta"] = meta.clone();
+        }
         let id = self.next_id;
         self.next_id += 1;
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});

@@ -60,10 +60,11 @@ fn the_user_of_the_host_decides_about_a_call() {
         let asked = client.wait_for(|message| message["method"] == "elicitation/create");
         let message = asked["params"]["message"].as_str().unwrap();
         assert!(message.contains("fixer") && message.contains("+new"), "{message}");
-        assert!(
-            asked["params"]["requestedSchema"]["properties"]["decision"].is_object(),
-            "{asked}"
-        );
+        let decision = &asked["params"]["requestedSchema"]["properties"]["decision"];
+        // The one form that a client of 2025-06-18 shows as a choice.
+        assert_eq!(decision["enum"], json!(["once", "session", "no"]), "{asked}");
+        assert_eq!(decision["enumNames"].as_array().map(Vec::len), Some(3), "{asked}");
+        assert!(decision.get("oneOf").is_none(), "{asked}");
         assert!(!project.root().join("new.txt").exists(), "before anybody said yes");
         client.reply(&asked, answer.clone());
         let result = client.answer(id);
@@ -95,15 +96,38 @@ fn the_root_of_the_host_is_the_workspace() {
 #[test]
 fn a_host_without_sampling_lends_no_model() {
     let project = project();
-    for (capabilities, told) in
-        [(json!({}), "no `sampling`"), (json!({"sampling": {}}), "no `sampling.tools`")]
-    {
-        let mut client = Client::able(&project, &["--model", "host"], capabilities);
-        let task = json!({"name": "Explore", "task": "look"});
-        let result = client.call("subagent_run", task);
-        assert_eq!(result["isError"], true, "{result}");
-        assert!(text(&result).contains(told), "{result}");
-    }
+    let mut client = Client::able(&project, &["--model", "host"], json!({}));
+    let result = client.call("subagent_run", json!({"name": "Explore", "task": "look"}));
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(text(&result).contains("no `sampling`"), "{result}");
+}
+
+#[test]
+fn a_host_that_samples_without_tools_is_told_of_them_in_words() {
+    let project = project();
+    project.file("notes.txt", "The answer is 42.\n");
+    let mut client = Client::able(&project, &["--model", "host"], json!({"sampling": {}}));
+    let id =
+        client.begin("subagent_run", json!({"name": "Explore", "task": "what is the answer?"}));
+    let is_asked = |message: &Value| message["method"] == "sampling/createMessage";
+    let says = |text: &str| {
+        let content = json!({"type": "text", "text": text});
+        json!({"role": "assistant", "model": "host-1", "stopReason": "endTurn", "content": content})
+    };
+    let asked = client.wait_for(is_asked);
+    let params = &asked["params"];
+    assert!(params.get("tools").is_none(), "{params}");
+    let system = params["systemPrompt"].as_str().unwrap();
+    assert!(system.contains(r#""tool":"read_file""#), "{system}");
+    let call = r#"{"tool": "read_file", "arguments": {"path": "notes.txt"}}"#;
+    client.reply(&asked, says(&format!("I look.\n```json\n{call}\n```")));
+    let asked = client.wait_for(is_asked);
+    let last = asked["params"]["messages"].as_array().unwrap().last().unwrap();
+    assert!(last.to_string().contains("read_file answered"), "{last}");
+    assert!(last.to_string().contains("The answer is 42."), "{last}");
+    client.reply(&asked, says(r#"{"tool": "complete_task", "arguments": {"result": "42"}}"#));
+    let answer = client.answer(id);
+    assert_eq!(answer["result"]["structuredContent"]["output"], "42", "{answer}");
 }
 
 #[test]

@@ -24,13 +24,18 @@ fn garbage_is_passed_over() {
 }
 
 #[test]
-fn a_giant_message_is_dropped_and_the_next_is_answered() {
+fn a_giant_or_broken_message_is_refused_under_its_id() {
     let project = project();
     let mut client = Client::start(&project, &[]);
     let text = "x".repeat(20 << 20);
     let giant =
         json!({"jsonrpc": "2.0", "id": 900, "method": "tools/call", "params": {"name": text}});
     client.write(giant.to_string().as_bytes());
+    let refused = client.answer(900);
+    assert_eq!(refused["error"]["code"], -32600, "{refused}");
+    client.write(br#"{"jsonrpc":"2.0","id":901,"method":"tools/list","params":{"id":1},}"#);
+    let refused = client.answer(901);
+    assert_eq!(refused["error"]["code"], -32700, "{refused}");
     is_well(&mut client);
 }
 

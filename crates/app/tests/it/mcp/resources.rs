@@ -1,10 +1,13 @@
 //! Runs as resources, agents as prompts, and what is told when agents change.
 
-use attache_testkit::scripted_server::ScriptedServer;
+use attache_testkit::scripted_server::{Gate, ScriptedServer};
 use serde_json::{Value, json};
 
-use super::{answering, client::Client, task};
-use crate::project;
+use super::{API, answering, client::Client, task};
+use crate::{
+    project,
+    providers::{completes, lab},
+};
 
 #[test]
 fn a_result_and_its_transcript_are_fetched_again_as_resources() {
@@ -42,6 +45,64 @@ fn a_result_and_its_transcript_are_fetched_again_as_resources() {
     assert_eq!(first["run"]["agent_id"], id.as_str());
     let templates = client.ask("resources/templates/list", json!({}));
     assert_eq!(templates["result"]["resourceTemplates"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_client_is_told_when_a_run_it_subscribed_to_has_changed() {
+    let server = ScriptedServer::start();
+    let gate = Gate::new();
+    server.answer(API.answer(&completes("Found it.")).gated(&gate, 0));
+    server.answer(API.answer(&completes("Found it, too.")));
+    let project = lab(&server, API, "");
+    let mut client = Client::start(&project, &[]);
+    let wrong = client.ask("resources/subscribe", json!({"uri": "attache://runs/agent-0"}));
+    assert!(wrong["error"]["code"].is_i64(), "{wrong}");
+    let mut order = task("look");
+    order["run_in_background"] = json!(true);
+    let launched = client.call("Task", order);
+    let message = launched["structuredContent"]["message"].as_str().unwrap_or_default();
+    let id = launched["structuredContent"]["agent_id"].as_str().unwrap().to_owned();
+    let uri = format!("attache://runs/{id}");
+    assert!(message.contains("TaskOutput") && message.contains(&uri), "{launched}");
+    client.begin("Task", task("look"));
+    let began = client.wait_for(|message| message["method"] == "notifications/message");
+    let other = began["params"]["data"]["agent_id"].as_str().unwrap().to_owned();
+    let other = format!("attache://runs/{other}/transcript");
+    for uri in [&uri, &other] {
+        let subscribed = client.ask("resources/subscribe", json!({"uri": uri}));
+        assert!(subscribed["error"].is_null(), "{subscribed}");
+    }
+    gate.open();
+    for uri in [&uri, &other] {
+        let is_updated = |message: &Value| {
+            message["method"] == "notifications/resources/updated"
+                && message["params"]["uri"] == **uri
+        };
+        if !client.notices.iter().any(is_updated) {
+            client.wait_for(is_updated);
+        }
+    }
+}
+
+#[test]
+fn runs_are_listed_by_the_next_server_too() {
+    let server = ScriptedServer::start();
+    let project = answering(&server, &["It is in src."]);
+    let mut client = Client::start(&project, &[]);
+    let result = client.call("Task", task("where is it?"));
+    let id = result["structuredContent"]["agent_id"].as_str().unwrap().to_owned();
+    client.end();
+    server.answer(API.answer(&completes("Not for hosts.")));
+    assert_eq!(project.run(&["run", "Explore", "look"]).code, Some(0));
+    let mut client = Client::start(&project, &[]);
+    let listed = client.ask("resources/list", json!({}));
+    let uris: Vec<&Value> = listed["result"]["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|resource| &resource["uri"])
+        .collect();
+    assert_eq!(uris, [&format!("attache://runs/{id}"), &format!("attache://runs/{id}/transcript")]);
 }
 
 #[test]

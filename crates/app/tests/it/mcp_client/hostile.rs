@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use attache_testkit::scripted_server::{Answer, ScriptedServer};
 use serde_json::json;
 
 use super::{calls, offered, server, told};
@@ -22,6 +23,22 @@ fn a_server_that_does_not_start_is_told_and_the_run_goes_on() {
         assert!(told.ran.stderr.contains(reason), "{reason}: {}", told.ran.stderr);
         assert!(!told.ran.stderr.contains('\u{1b}'), "{}", told.ran.stderr);
         assert!(told.answer.contains("mcp__lab__echo"), "{}", told.answer);
+    }
+}
+
+#[test]
+fn a_server_that_wants_a_token_is_told_with_what_to_do() {
+    for answer in [
+        Answer::new().status(401),
+        Answer::new().status(401).header("www-authenticate", "Bearer resource_metadata=\"x\""),
+    ] {
+        let guarded = ScriptedServer::start();
+        guarded.always_on("/mcp", answer);
+        let url = guarded.base_url().trim_end_matches("/v1").to_owned();
+        let settings = format!("[mcp_servers.lab]\nurl = \"{url}/mcp\"\n");
+        let told = told(&settings, "mcp__lab__echo", &json!({"text": "x"}), &[]);
+        assert!(told.ran.stderr.contains("it wants a token (401)"), "{}", told.ran.stderr);
+        assert!(told.ran.stderr.contains("bearer_token_env_var"), "{}", told.ran.stderr);
     }
 }
 
@@ -50,12 +67,6 @@ fn a_giant_answer_ends_the_call_and_not_the_run() {
 fn a_call_that_hangs_is_stopped_after_its_time() {
     let told = told(&server(&[], "tool_timeout_sec = 1"), "mcp__lab__hang", &json!({}), &[]);
     assert!(told.answer.contains("did not finish within 1 s"), "{}", told.answer);
-}
-
-#[test]
-fn a_server_that_asks_for_a_model_is_refused() {
-    let told = told(&server(&[], ""), "mcp__lab__ask", &json!({}), &[]);
-    assert!(told.answer.contains("does not answer sampling requests"), "{}", told.answer);
 }
 
 #[test]

@@ -86,6 +86,7 @@ pub(crate) fn activity(
         | Event::Replied { .. }
         | Event::ReplyCutOff { .. }
         | Event::LostAnswerCounted { .. }
+        | Event::ModelLent { .. }
         | Event::SummaryRequested { .. }
         | Event::Failed { .. }
         | Event::Reminded { .. }

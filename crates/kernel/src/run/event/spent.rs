@@ -15,7 +15,7 @@ impl Event {
     /// What it spent, if it called a model.
     pub fn spent(&self) -> Option<Spent> {
         match self {
-            Self::Replied { usage, cost_usd, .. } => {
+            Self::Replied { usage, cost_usd, .. } | Self::ModelLent { usage, cost_usd, .. } => {
                 Some(Spent { usage: usage.clone(), cost_usd: *cost_usd, answer_lost: false })
             }
             Self::LostAnswerCounted { usage, cost_usd } => {

@@ -79,6 +79,7 @@ impl State {
                 matches!(self.phase, Phase::Model | Phase::Summary),
                 "the model was not being called",
             ),
+            Event::ModelLent { .. } => (self.phase == Phase::Tools, "no tool was being called"),
             Event::ToolStarted { call_id, .. } => (
                 self.open_call(call_id).is_some_and(|call| {
                     call.started_ms.is_none() && call.tool().is_some() && !call.is_asked()

@@ -177,6 +177,21 @@ impl Run {
         self.happened(Event::LostAnswerCounted { usage, cost_usd }, now)
     }
 
+    /// The run's model answered an MCP server while tools are being called.
+    pub fn model_lent(
+        &mut self,
+        server: String,
+        usage: Usage,
+        cost_usd: Option<f64>,
+        now: Duration,
+    ) -> Vec<Event> {
+        if self.state.phase != Phase::Tools {
+            return Vec::new();
+        }
+        let cost_usd = cost_usd.filter(|usd| usd.is_finite() && *usd >= 0.0);
+        self.happened(Event::ModelLent { server, usage, cost_usd }, now)
+    }
+
     /// The model could not be called, or its answer broke off after that text. If there is no further
     /// attempt, the text is kept as the run's last one. The random number is that of
     /// [`Run::model_failed`].

@@ -258,6 +258,10 @@ impl State {
                 self.cost.add(*cost_usd);
                 self.lose_answer(true);
             }
+            Event::ModelLent { usage, cost_usd, .. } => {
+                self.usage.add(usage);
+                self.cost.add(*cost_usd);
+            }
             Event::Retrying { delay_ms, answer_lost, .. } => {
                 self.lose_answer(*answer_lost);
                 self.failures = self.failures.saturating_add(1);

@@ -5,7 +5,7 @@ use std::{fs::File, io, os::unix::fs::FileExt as _};
 use attache_kernel::{
     id::{AgentName, RunId, SessionId},
     run::{
-        assignment::TemplateFacts,
+        assignment::{SessionSource, TemplateFacts},
         event::{Event, Progress},
         outcome::{ModelUsed, Status},
         transcript::FORMAT,
@@ -43,6 +43,7 @@ struct HeadRun {
     #[serde(default)]
     description: Option<String>,
     model: ModelUsed,
+    source: SessionSource,
     environment: TemplateFacts,
 }
 
@@ -138,6 +139,7 @@ pub(super) fn summarise(place: &Place) -> Option<Summary> {
         resumed_from: head.run.resumed_from,
         description: description.unwrap_or_else(|| in_a_few_words(&task)),
         model: head.run.model,
+        source: head.run.source,
         started_at: head.ts,
         ended_at: tail.filter(|_| status.is_some()).map(|tail| tail.ts),
         state,

@@ -84,7 +84,7 @@ pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
 }
 
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, model, config, traits, tools, .. } = asked;
+    let Asked { request, model, config, traits, tools, max_output_tokens, .. } = asked;
     let usual = if model.contains("claude") { NEW_MODEL_OUTPUT } else { USUAL_OUTPUT };
     let most = traits.max_output_tokens.unwrap_or(usual);
     let wish = wish(config, traits.thinking);
@@ -100,7 +100,7 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
     let room = budget.map_or(0, |tokens| tokens + ANSWER_ROOM);
     let mut head = Head::new(tools)
         .with("model", model)
-        .with("max_tokens", most.min(NEW_MODEL_OUTPUT).max(room))
+        .with("max_tokens", most.min(max_output_tokens.unwrap_or(NEW_MODEL_OUTPUT)).max(room))
         .with("stream", true)
         .with_some("temperature", config.temperature)
         .with_some("top_p", config.top_p);

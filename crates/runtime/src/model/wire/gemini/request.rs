@@ -93,7 +93,7 @@ pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
 }
 
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, config, traits, tools, .. } = asked;
+    let Asked { request, config, traits, tools, max_output_tokens, .. } = asked;
     let messages = request.messages.messages();
     let instructions: Vec<Value> = messages
         .iter()
@@ -117,6 +117,7 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
     };
     set("temperature", config.temperature.map(Value::from));
     set("topP", config.top_p.map(Value::from));
+    set("maxOutputTokens", max_output_tokens.map(Value::from));
     set("thinkingConfig", thinking(traits.thinking, wish(config, traits.thinking)));
     // An agent's parameters are those of the generation, unless they are the request's own.
     let (own, of_generation): (Map<_, _>, Map<_, _>) = config

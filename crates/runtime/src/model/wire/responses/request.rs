@@ -83,7 +83,7 @@ pub(in crate::model::wire) fn body(
     asked: Asked<'_>,
     repeated: &mut Repeated,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let Asked { request, model, config, cache_key, traits, tools } = asked;
+    let Asked { request, model, config, cache_key, traits, tools, max_output_tokens } = asked;
     let wished = wish(config, traits.thinking);
     let messages = request.messages.messages();
     let (instructions, messages) = match messages.split_first() {
@@ -100,6 +100,7 @@ pub(in crate::model::wire) fn body(
         .with_some("instructions", instructions)
         .with_some("temperature", config.temperature)
         .with_some("top_p", config.top_p)
+        .with_some("max_output_tokens", max_output_tokens)
         .with_some("tool_choice", (request.demand == Demand::AnyTool).then_some("required"))
         .with_some("reasoning", wished.map(|wish| json!({"effort": as_effort(wish)})));
     if traits.thinking.map_or_else(|| may_reason(model), |kind| kind != Thinking::None) {
