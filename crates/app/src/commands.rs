@@ -83,7 +83,7 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
         Command::Run(args) => run::run(&args, &setup),
         Command::Exec(args) if args.is_detach() && !cli.detached => exec::run_detached(&setup),
         Command::Exec(args) => exec::run(&args, &setup),
-        Command::Chat(args) => chat::run(&args, &setup),
+        Command::Chat(args) => chat::run(&args, &cli.globals, &setup),
         Command::Tasks(args) => tasks::run(&args, &setup),
         Command::Output(args) => output::run(&args, &setup),
         Command::Stop(args) => stop::run(&args, &setup),

@@ -141,6 +141,7 @@ struct Driver {
 enum Interruption {
     TimeUp,
     Cancelled,
+    TurnStopped,
 }
 
 impl Driver {
@@ -262,6 +263,7 @@ impl Driver {
     /// The run is to be interrupted, as soon as this returns.
     fn interruption(&self) -> impl Future<Output = Interruption> + Send + use<> {
         let cancel = self.cancel.clone();
+        let turn_stop = Arc::clone(&self.links.turn_stop);
         let deadline = self.run.deadline().map(|deadline| self.moment(deadline));
         async move {
             let time_up = async {
@@ -273,6 +275,7 @@ impl Driver {
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => Interruption::Cancelled,
+                () = turn_stop.notified() => Interruption::TurnStopped,
                 () = time_up => Interruption::TimeUp,
             }
         }
@@ -283,6 +286,7 @@ impl Driver {
         match interruption {
             Interruption::TimeUp => self.feed(Run::clock).await,
             Interruption::Cancelled => self.feed(Run::cancelled).await,
+            Interruption::TurnStopped => self.feed(Run::turn_stopped).await,
         }
     }
 }

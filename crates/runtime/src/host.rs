@@ -122,7 +122,7 @@ impl Host {
     }
 
     fn look(&self, appraise: impl Fn(&Definition, Trust) -> Appraisal) -> Inventory {
-        let found = self.discovery().look(&self.trust);
+        let found = self.discovery().look(&self.trust.read_again());
         Inventory::new(found.candidates, found.events, appraise)
     }
 

@@ -20,6 +20,8 @@ mod tree;
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
+
 pub use self::{
     call_rules::Permissions,
     children::Child,
@@ -52,4 +54,6 @@ pub struct Links {
     pub(crate) news: News,
     /// What its tree may use.
     pub(crate) budget: Arc<TreeBudget>,
+    /// Told when somebody stops its turn.
+    pub(crate) turn_stop: Arc<Notify>,
 }

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::run::{self, Approve, ClientArgs, Offer, RunArgs, RunOptions, Who};
 use crate::{
+    cli::Globals,
     failure::{Exit, Failure},
     open_files,
     print::{
@@ -89,10 +90,10 @@ impl ChatArgs {
     }
 }
 
-pub(crate) fn run(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ChatArgs, globals: &Globals, setup: &Setup) -> Result<Exit, Failure> {
     open_files::require_enough()?;
     if !args.plain {
-        return run_on_screen(args, setup);
+        return run_on_screen(args, globals, setup);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -105,7 +106,7 @@ pub(crate) fn run(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
 }
 
 /// The terminal may stop reading at any time; the runs go on, on a thread of their own.
-fn run_on_screen(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
+fn run_on_screen(args: &ChatArgs, globals: &Globals, setup: &Setup) -> Result<Exit, Failure> {
     if !tui::has_terminal() {
         return Err(Failure::usage("the terminal UI needs a terminal")
             .hint("`attache chat --plain` talks line by line, `attache exec` answers once"));
@@ -124,6 +125,7 @@ fn run_on_screen(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
         model: args.model.clone(),
         provider: args.provider.clone(),
         approve: args.approve,
+        globals: globals.words(),
     };
     let exit = runtime.block_on(tui::talk(beginning, setup));
     runtime.shutdown_timeout(run::TIDYING_PATIENCE);

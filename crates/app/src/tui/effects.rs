@@ -2,49 +2,36 @@
 //!
 //! What takes time is a future that ends in a message; the screen never waits for it.
 
+mod detached;
+mod facts;
 mod load;
+mod send;
 
-use std::{
-    path::{Path, PathBuf},
-    pin::Pin,
-    sync::Arc,
-};
+use std::{ffi::OsString, path::PathBuf, pin::Pin};
 
-use attache_kernel::{
-    agent::{registry::Status, suggest::keyword_hit},
-    id::RunId,
-    rights::permission::{ApprovalPolicy, AutoApproval},
-    run::assignment::{BackgroundWork, SessionSource},
-};
+use attache_kernel::id::RunId;
 use attache_runtime::{
     events::TreeEvents,
-    host::{Order, Subject},
     runtime::Runtime,
-    store::{FileStore, MailKind},
+    store::{FileStore, MailKind, Posted},
     tasks::RunHandle,
 };
 use tokio::sync::mpsc;
 
+pub(crate) use self::facts::facts;
+use self::{
+    detached::Detached,
+    facts::files,
+    send::{Outcome, Sending},
+};
 use super::{
     approver::ScreenApprover,
+    history::History,
     replay,
-    state::{
-        Facts, Offer,
-        completion::Candidate,
-        page::{ListKind, Page},
-    },
-    update::{Effect, Load, Message, Route},
+    state::page::{ListKind, Page},
+    update::{Effect, Kept, Load, Message, Route},
 };
-use crate::{
-    commands::run::{Approve, start_failure},
-    environment,
-    failure::Failure,
-    print::palette::Tone,
-    setup::Setup,
-};
-
-/// How many files are offered for completion.
-const MOST_FILES: usize = 20_000;
+use crate::{print::palette::Tone, setup::Setup};
 
 /// Something under way.
 pub(crate) type Pending<'a> = Pin<Box<dyn Future<Output = Message> + 'a>>;
@@ -68,6 +55,12 @@ pub(crate) struct Actions<'a> {
     /// The run of the latest message.
     pub(crate) handle: Option<RunHandle>,
     pub(crate) start: Start,
+    /// What was sent, for later sessions.
+    pub(crate) history: History,
+    /// The global options, for processes in the background.
+    pub(crate) globals: Vec<OsString>,
+    /// Agents that go on in processes of their own once this one ends.
+    pub(crate) kept: Vec<Kept>,
 }
 
 /// A run that is being started.
@@ -118,7 +111,12 @@ impl<'a> Actions<'a> {
             }
             Effect::Tell(text) => self.tell(text),
             Effect::Stop if self.start == Start::UnderWay => self.start = Start::Unwanted,
-            Effect::Stop => self.handle.iter().for_each(RunHandle::cancel),
+            Effect::Stop => self.handle.iter().for_each(RunHandle::stop_turn),
+            Effect::Remember(text) => self.history.add(&text),
+            Effect::Leave(kept) => {
+                self.kept = kept;
+                return Done::Yours(Command::Quit);
+            }
             Effect::Answer(id, answer) => self.approver.answer(&id, answer),
             Effect::ToBackground(agents) => self.to_background(&agents),
             Effect::ListFiles => return Done::Later(self.files()),
@@ -161,6 +159,11 @@ impl<'a> Actions<'a> {
         self.model = None;
         self.provider = None;
         self.at = None;
+    }
+
+    /// Reads again what the screen with the agents shows.
+    pub(crate) fn agents_again(&self) -> Pending<'a> {
+        self.load(Load::Agents, Message::Refreshed)
     }
 
     fn say(&self, tone: Tone, text: impl Into<String>) {
@@ -225,8 +228,8 @@ impl<'a> Actions<'a> {
         let (store, runtime, after) =
             (self.store.clone(), self.runtime.clone(), self.after.clone());
         let read = move || match what {
-            Load::Tasks => load::runs(ListKind::Tasks, &store).map(Some),
-            Load::Conversations => load::runs(ListKind::Conversations, &store).map(Some),
+            Load::Tasks => load::runs(ListKind::Tasks, &store, &runtime).map(Some),
+            Load::Conversations => load::runs(ListKind::Conversations, &store, &runtime).map(Some),
             Load::Transcript(id) => load::transcript(&id, &store).map(Some),
             Load::Changes => load::changes(after.as_deref(), &store).map(Some),
             Load::Agents => Ok(Some(load::agents(&runtime))),
@@ -253,30 +256,57 @@ impl<'a> Actions<'a> {
                     self.say(Tone::Bad, format!("the message was not sent: {error}"));
                 }
             }
-            (None, kind) => {
-                let store = self.store.clone();
-                return Done::Later(Box::pin(async move {
-                    let posted = tokio::task::spawn_blocking(move || store.post(&id, &kind)).await;
-                    match posted {
-                        Ok(Ok(_)) => Message::Told(Tone::Faint, "the run was told".to_owned()),
-                        Ok(Err(error)) => Message::Told(Tone::Bad, format!("error: {error}")),
-                        Err(error) => Message::Told(Tone::Bad, format!("error: {error}")),
-                    }
-                }));
-            }
+            (None, kind) => return Done::Later(self.posted_elsewhere(id, kind)),
         }
         Done::Now
     }
 
+    /// Leaves something for a run of another process; a message to one that has ended resumes it in the
+    /// background.
+    fn posted_elsewhere(&self, id: String, kind: MailKind) -> Pending<'a> {
+        let store = self.store.clone();
+        let globals = self.globals.clone();
+        Box::pin(async move {
+            let (run, mail) = (id.clone(), kind.clone());
+            let posted = tokio::task::spawn_blocking(move || store.post(&run, &mail)).await;
+            match (posted, kind) {
+                (Ok(Ok(Posted::Left(_))), _) => told("the run was told"),
+                (Ok(Ok(_)), MailKind::Message { text }) => {
+                    match (Detached { globals }).resume(&id, &text).await {
+                        Ok(id) => told(&format!("it goes on in the background as {id}")),
+                        Err(why) => Message::Told(Tone::Bad, format!("error: {why}")),
+                    }
+                }
+                (Ok(Ok(_)), MailKind::Stop) => told("it has ended"),
+                (Ok(Err(error)), _) => Message::Told(Tone::Bad, format!("error: {error}")),
+                (Err(error), _) => Message::Told(Tone::Bad, format!("error: {error}")),
+            }
+        })
+    }
+
+    /// Lets the agents that were kept go on in processes of their own; what there is to say of it.
+    pub(crate) async fn hand_over(&self) -> Vec<String> {
+        let detached = Detached { globals: self.globals.clone() };
+        let mut said = Vec::new();
+        for Kept { id, description } in &self.kept {
+            let text = format!("Go on: {description} (you were moved to another process)");
+            said.push(match detached.resume(id.as_str(), &text).await {
+                Ok(new) => format!("{id} goes on in the background as {new}"),
+                Err(why) => format!("{id} does not go on: {why}"),
+            });
+        }
+        said
+    }
+
     /// Goes on with an earlier conversation.
     fn resume(&mut self, id: String, at: Option<u32>) {
-        let found = replay::events(&id, &self.store);
+        let found = replay::read(&id, &self.store);
         let message = match found {
-            Ok(events) => {
+            Ok(replay) => {
                 self.after = Some(id);
                 self.at = at;
                 self.handle = None;
-                Message::Resumed(events)
+                Message::Resumed(replay)
             }
             Err(error) => Message::Told(Tone::Bad, format!("error: {error}")),
         };
@@ -303,140 +333,6 @@ impl<'a> Actions<'a> {
     }
 }
 
-/// The files of a project, as far as its ignore rules leave them.
-fn files(root: &Path) -> Vec<String> {
-    let walk = ignore::WalkBuilder::new(root).require_git(false).build();
-    let found = walk
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-    let names = found.filter_map(|entry| {
-        let path = entry.path().strip_prefix(root).ok()?;
-        path.to_str().map(str::to_owned)
-    });
-    names.take(MOST_FILES).collect()
-}
-
-/// A message on its way.
-struct Sending<'a> {
-    setup: &'a Setup,
-    runtime: Runtime,
-    approver: ScreenApprover,
-    model: Option<String>,
-    provider: Option<String>,
-    after: Option<String>,
-    at: Option<u32>,
-    /// The run before, which may still be putting things away.
-    before: Option<RunHandle>,
-}
-
-/// What became of a message.
-enum Outcome {
-    Started(Box<Conversation>, Vec<String>),
-    Offered(Offer),
-}
-
-impl Sending<'_> {
-    async fn start(self, text: String, route: Route) -> Result<Outcome, Failure> {
-        let mut notices = Vec::new();
-        let mut task = text.clone();
-        let through = match route {
-            Route::Main => None,
-            Route::Through(agent) => Some(agent),
-            Route::Offer => match self.fitting(&text) {
-                Some(offer) if self.setup.settings.subagents.auto_route => {
-                    let keyword = &offer.keyword;
-                    notices.push(format!(
-                        "`{}` gets this: its keyword `{keyword}` is in it",
-                        offer.agent
-                    ));
-                    Some(offer.agent)
-                }
-                Some(offer) => return Ok(Outcome::Offered(offer)),
-                None => None,
-            },
-        };
-        if let Some(agent) = through {
-            task = format!("{text}\n\nUse the agent `{agent}` for this.");
-        }
-        if let Some(before) = &self.before {
-            // The runtime lives as long as the conversation.
-            drop(before.result().await);
-        }
-        let subject = match &self.after {
-            None => Subject::Main,
-            Some(id) => {
-                let earlier = match self.at {
-                    Some(turn) => self.runtime.earlier_at(id, turn).await,
-                    None => self.runtime.earlier(id).await,
-                };
-                earlier.map_err(|error| self.setup.order_failure(&error))?.into()
-            }
-        };
-        let order = Order {
-            model: self.model,
-            provider: self.provider,
-            background_work: BackgroundWork::Awaited,
-            source: Some(SessionSource::Interactive),
-            today: Some(environment::today()),
-            auto_approval: match self.approver.how() {
-                Approve::Sandbox => AutoApproval::InSandbox,
-                Approve::Ask | Approve::Deny | Approve::All => AutoApproval::AsConfigured,
-            },
-            approver: Some(Arc::new(self.approver)),
-            ..Order::new(subject, task)
-        };
-        let prepared = self.runtime.prepare(order).await;
-        let prepared = prepared.map_err(|error| self.setup.order_failure(&error))?;
-        notices.extend(prepared.notices.iter().map(ToString::to_string));
-        let started = self.runtime.start_watched(prepared).await;
-        let (handle, events) = started.map_err(|error| start_failure(&error))?;
-        Ok(Outcome::Started(Box::new(Conversation { handle, events }), notices))
-    }
-
-    /// The agent whose keyword is in a message.
-    fn fitting(&self, text: &str) -> Option<Offer> {
-        let inventory = self.runtime.inventory();
-        inventory.records.iter().filter(|record| record.status == Status::Active).find_map(
-            |record| {
-                let definition = record.definition.as_deref()?;
-                let keyword = keyword_hit(text, definition)?;
-                Some(Offer { agent: record.name.clone(), keyword, text: text.to_owned() })
-            },
-        )
-    }
-}
-
-/// What is known before the first run.
-pub(crate) fn facts(setup: &Setup, runtime: &Runtime, how: Option<Approve>) -> Facts {
-    let parent = setup.parent_model();
-    let agents =
-        runtime.inventory().records.into_iter().filter(|record| record.status == Status::Active);
-    let agents = agents.map(|record| {
-        let about = record.definition.as_ref().and_then(|it| it.when_to_use.clone());
-        Candidate {
-            text: format!("@{}", record.name),
-            about: super::text::first_line(&about.unwrap_or_default()),
-        }
-    });
-    let approval = match how {
-        Some(Approve::Deny) => "approve deny".to_owned(),
-        Some(Approve::Sandbox) => "approve sandbox".to_owned(),
-        Some(Approve::All) => "approve all".to_owned(),
-        None | Some(Approve::Ask) => policy_word(setup.settings.approval_policy).to_owned(),
-    };
-    Facts {
-        model: setup.settings.model.clone().unwrap_or(parent.model),
-        sandbox: setup.settings.sandbox.mode.as_str().to_owned(),
-        approval,
-        agents: agents.collect(),
-        files: None,
-    }
-}
-
-fn policy_word(policy: ApprovalPolicy) -> &'static str {
-    match policy {
-        ApprovalPolicy::Untrusted => "untrusted",
-        ApprovalPolicy::OnRequest => "on-request",
-        ApprovalPolicy::Never => "never",
-    }
+fn told(text: &str) -> Message {
+    Message::Told(Tone::Faint, text.to_owned())
 }

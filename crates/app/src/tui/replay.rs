@@ -7,10 +7,13 @@ use attache_kernel::{
     id::RunId,
     run::event::observed::{Detail, RunEvent},
 };
-use attache_runtime::store::{FileStore, StoreError, Summary, Transcript};
+use attache_runtime::store::{FileStore, RunState, StoreError, Summary, Transcript};
 
 use super::state::session::{Phase, Session};
-use crate::{failure::Failure, print::palette::Tone};
+use crate::{
+    failure::Failure,
+    print::{number::count, palette::Tone},
+};
 
 /// The main agent's name.
 const MAIN: &str = "attache";
@@ -30,10 +33,38 @@ pub(crate) fn is_conversation(run: &Summary) -> bool {
     run.parent_id.is_none() && run.agent_type.as_str() == MAIN
 }
 
-/// The events of the conversation that ends with that run.
-pub(crate) fn events(id: &str, store: &FileStore) -> Result<Vec<RunEvent>, StoreError> {
+/// A conversation as the journals have it.
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    pub(crate) events: Vec<RunEvent>,
+    /// How many of its agents go on in other processes.
+    pub(crate) elsewhere: u64,
+}
+
+impl Replay {
+    /// The session that it makes.
+    pub(crate) fn session(&self, mut session: Session) -> Session {
+        self.events.iter().for_each(|event| session.apply(event));
+        cut_off(&mut session);
+        if self.elsewhere > 0 {
+            let agents = count(self.elsewhere, "agent");
+            let text = format!("{agents} at work in other processes; Ctrl-T shows every run");
+            session.notice(Tone::Warning, text);
+        }
+        session
+    }
+}
+
+/// The conversation that ends with that run.
+pub(crate) fn read(id: &str, store: &FileStore) -> Result<Replay, StoreError> {
     let mut events: Vec<RunEvent> = Vec::new();
+    let mut elsewhere = 0;
     for transcript in transcripts(id, store)? {
+        let is_open = matches!(transcript.state, RunState::Running | RunState::Queued);
+        if is_open && transcript.header.run.parent_id.is_some() {
+            elsewhere += 1;
+            continue;
+        }
         let run = Arc::new(transcript.header.run);
         events.extend(transcript.entries.into_iter().map(|entry| RunEvent {
             run: Arc::clone(&run),
@@ -45,7 +76,7 @@ pub(crate) fn events(id: &str, store: &FileStore) -> Result<Vec<RunEvent>, Store
     }
     // The order of one run's events stays.
     events.sort_by(|one, other| one.ts.cmp(&other.ts));
-    Ok(events)
+    Ok(Replay { events, elsewhere })
 }
 
 /// The transcripts of the conversation that ends with that run. Its own runs have no parent in them.
@@ -91,7 +122,7 @@ fn belongs(id: &RunId, runs: &BTreeMap<RunId, Transcript>, chain: &[RunId]) -> b
 }
 
 /// What was under way when the journals end does not go on.
-pub(crate) fn cut_off(session: &mut Session) {
+fn cut_off(session: &mut Session) {
     if session.is_open() {
         session.phase = Phase::Idle;
         session.calls.clear();

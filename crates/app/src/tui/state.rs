@@ -4,6 +4,7 @@
 //! else here is input that was not sent yet.
 
 pub(crate) mod agent;
+pub(crate) mod blocks;
 pub(crate) mod call;
 pub(crate) mod completion;
 pub(crate) mod composer;
@@ -16,6 +17,7 @@ pub(crate) mod stream;
 use attache_kernel::id::RunId;
 
 use self::{
+    blocks::Blocks,
     completion::{Candidate, Completion},
     composer::Composer,
     page::Page,
@@ -37,8 +39,8 @@ pub(crate) struct State {
     pub(crate) waiting: Vec<String>,
     /// What is being done about the run of the latest message.
     pub(crate) request: Request,
-    /// Whether the blocks of agents are unfolded.
-    pub(crate) is_unfolded: bool,
+    /// The blocks of agents: focus and folds.
+    pub(crate) blocks: Blocks,
     pub(crate) hint: Option<Hint>,
     pub(crate) facts: Facts,
     /// The full screen over the conversation.

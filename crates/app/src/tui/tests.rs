@@ -17,13 +17,18 @@ use attache_kernel::{
         outcome::{Ending, RecoveredFrom, Status},
     },
 };
-use attache_runtime::approvals::Question;
+use attache_runtime::{approvals::Question, store::RunState};
 use attache_testkit::{assignment::assignment_of, golden};
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 
 use super::{
-    state::{State, question::Asked, session::Session},
+    state::{
+        Offer, State,
+        page::{ListKind, ListPage, Page, TextPage},
+        question::{Asked, Stage},
+        session::Session,
+    },
     theme::Theme,
     view::{self, Moment},
 };
@@ -117,7 +122,7 @@ fn ended(status: Status, result: &str, error: Option<&str>) -> Event {
 fn shown(state: &State, width: u16, height: u16) -> String {
     let size = Size::new(width, height);
     let moment = Moment { now_ms: NOW, size, theme: Theme::new(Colours::On) };
-    let mut lines = view::finished(&state.session.items, state.is_unfolded, &moment);
+    let mut lines = view::finished(&state.session.items, &state.blocks, &moment);
     lines.extend(view::frame(state, &moment).lines);
     let widest = lines.iter().map(ratatui::text::Line::width).max().unwrap_or_default();
     assert!(widest <= usize::from(width), "a line is {widest} columns wide");
@@ -214,8 +219,100 @@ fn agents_in_every_phase() {
         [Event::Started, turn(1), ended(Status::Error, "", Some("the model is gone"))],
     );
     check("agents", &state);
-    state.is_unfolded = true;
+    let all: Vec<RunId> = state.session.blocks().map(|agent| agent.id.clone()).collect();
+    all.iter().for_each(|id| state.blocks.toggle(id));
     check("agents-unfolded", &state);
+}
+
+#[test]
+fn the_block_that_has_the_focus_is_marked_and_its_keys_are_told() {
+    let mut state = State { session: conversation(), ..State::default() };
+    let found = [Event::Started, turn(1), replied("I look.", &[])];
+    happened(&mut state.session, &worker(1), found);
+    happened(&mut state.session, &worker(1), [ended(Status::Goal, "It is in a.rs.", None)]);
+    happened(&mut state.session, &worker(2), [Event::Started, turn(2)]);
+    state.blocks.step(-1, &state.session);
+    check("focus", &state);
+    // An earlier one is shown again, because what is in the scrollback cannot change.
+    state.blocks.step(-1, &state.session);
+    check("focus-earlier", &state);
+    state.blocks.step(1, &state.session);
+    state.blocks.step(1, &state.session);
+    assert_eq!(state.blocks.focus(), None, "past the newest is the input");
+}
+
+#[test]
+fn many_agents_that_ended_have_a_line_each() {
+    let mut state = State { session: conversation(), ..State::default() };
+    for number in 1..=6 {
+        happened(&mut state.session, &worker(number), [Event::Started, turn(1)]);
+    }
+    for number in 1..=5 {
+        let (status, error) =
+            if number == 3 { (Status::Error, Some("no")) } else { (Status::Goal, None) };
+        happened(&mut state.session, &worker(number), [ended(status, "Found it.", error)]);
+    }
+    check("crowd", &state);
+}
+
+#[test]
+fn a_turn_that_was_stopped_leaves_background_agents_in_sight() {
+    let mut state = State { session: conversation(), ..State::default() };
+    let main = run("agent-1", "attache", "why does the test fail?", None);
+    let background = RunId::new("agent-w1");
+    let begun = Event::SubAgentStart {
+        agent_id: background.clone(),
+        name: "worker".to_owned(),
+        description: "look".to_owned(),
+        origin: attache_kernel::run::event::StartedBy::Main,
+        attendance: attache_kernel::run::event::Attendance::Background,
+    };
+    happened(&mut state.session, &main, [begun]);
+    happened(&mut state.session, &worker(1), [Event::Started, turn(1)]);
+    let stopped = Event::Cancelled { answer_lost: true, turn_only: true };
+    let events = [turn(2), stopped, Event::Awaiting { agents: vec![background] }];
+    happened(&mut state.session, &main, events);
+    check("stopped", &state);
+}
+
+#[test]
+fn a_run_that_another_one_had_started_answers_when_it_is_resumed() {
+    let mut session = Session::default();
+    let resumed = worker(1);
+    session.answered_by(&resumed.agent_id);
+    happened(&mut session, &resumed, [opened(), Event::Started, turn(1)]);
+    assert!(session.is_busy() && session.agents.is_empty());
+}
+
+#[test]
+fn full_screens_fit_wide_and_narrow_terminals() {
+    let row = |id: &str, state| super::state::page::Row {
+        id: id.to_owned(),
+        text: format!(
+            "running     worker   5s here   2 turns   6,280 tokens  look at {id}  agent-1"
+        ),
+        short: format!("● worker look at {id} 5s"),
+        state: Some(state),
+        turns: 2,
+    };
+    let rows = vec![row("one", RunState::Running), row("two", RunState::Completed)];
+    let page = |kind| Page::List(ListPage::new(kind, rows.clone()));
+    let list = |kind| State { page: Some(page(kind)), ..State::default() };
+    check("board", &list(ListKind::Tasks));
+    check("agents-list", &list(ListKind::Agents));
+    check("conversations", &list(ListKind::Conversations));
+    let text = Page::Text(TextPage::new("Transcript of worker", &"a line of it\n".repeat(40)));
+    check("transcript", &State { page: Some(text), ..State::default() });
+}
+
+#[test]
+fn an_offer_needs_a_yes() {
+    let offer = Offer {
+        agent: "lawyer".to_owned(),
+        keyword: "contract".to_owned(),
+        text: "read the contract".to_owned(),
+    };
+    check("offer", &State { offer: Some(offer), ..State::default() });
 }
 
 #[test]
@@ -240,8 +337,10 @@ fn questions_name_the_agent_the_change_and_the_reason() {
         preview: Some("@@ -1 +1 @@\n-old\n+new".to_owned()),
     };
     let questions = vec![Asked::new(question.clone()), Asked::new(question)];
-    let state = State { questions, ..State::default() };
+    let mut state = State { questions, ..State::default() };
     check("question", &state);
+    state.questions[0].stage = Stage::Words("not there".to_owned());
+    check("question-words", &state);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The update: a message changes the state and asks for effects. It does nothing itself.
 
+mod blocks;
 mod commands;
 mod keys;
+mod leaving;
 mod page;
 
 use std::sync::Arc;
@@ -13,11 +15,16 @@ use attache_kernel::{
 use attache_runtime::approvals::{ApprovalAnswer, Question};
 use crossterm::event::KeyEvent;
 
-use super::state::{
-    Hint, Offer, Request, State,
-    completion::Completion,
-    page::{ListKind, Page, TextPage},
-    question::Asked,
+use super::{
+    replay::Replay,
+    state::{
+        Hint, Offer, Request, State,
+        blocks::Blocks,
+        completion::Completion,
+        page::{ListKind, Page, TextPage},
+        question::Asked,
+        session::Session,
+    },
 };
 use crate::print::palette::Tone;
 
@@ -56,7 +63,7 @@ pub(crate) enum Message {
     /// What the full screen that is open shows now.
     Refreshed(Page),
     /// An earlier conversation, which goes on.
-    Resumed(Vec<RunEvent>),
+    Resumed(Replay),
     /// An agent to try.
     Try(String),
     /// Time has passed.
@@ -70,8 +77,12 @@ pub(crate) enum Effect {
     Send(String, Route),
     /// Leave a message for the run under way.
     Tell(String),
-    /// Stop the run under way.
+    /// Stop the turn under way; background agents go on.
     Stop,
+    /// Keep a text for later sessions.
+    Remember(String),
+    /// Leave; these agents go on in processes of their own.
+    Leave(Vec<Kept>),
     /// Answer a question.
     Answer(QuestionId, ApprovalAnswer),
     /// Send these agents to the background.
@@ -104,6 +115,13 @@ pub(crate) enum Effect {
     Suspend,
     /// Leave.
     Quit,
+}
+
+/// An agent that goes on when the UI is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) id: RunId,
+    pub(crate) description: String,
 }
 
 /// What a full screen shows.
@@ -195,29 +213,33 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
             }
             Vec::new()
         }
-        Message::Resumed(events) => {
-            state.session = super::state::session::Session::default();
+        Message::Resumed(replay) => {
+            state.session = replay.session(Session::default());
+            state.blocks = Blocks::default();
             state.page = None;
-            for event in &events {
-                state.session.apply(event);
-            }
-            super::replay::cut_off(&mut state.session);
             Vec::new()
         }
         Message::Try(agent) => {
             state.composer.set(format!("@{agent} "));
             Vec::new()
         }
-        Message::Tick => match &state.page {
-            Some(Page::List(list)) if list.kind == ListKind::Tasks => {
-                vec![Effect::Refresh(Load::Tasks)]
-            }
-            Some(Page::Text(TextPage { run: Some(run), .. })) => {
-                vec![Effect::Refresh(Load::Transcript(run.to_string()))]
-            }
-            _ => Vec::new(),
-        },
+        Message::Tick => refreshed(state.page.as_ref()),
     }
+}
+
+/// What a full screen that changes by itself reads again.
+fn refreshed(page: Option<&Page>) -> Vec<Effect> {
+    let load = match page {
+        Some(Page::List(list)) => match list.kind {
+            ListKind::Tasks => Load::Tasks,
+            ListKind::Agents => Load::Agents,
+            ListKind::Conversations => return Vec::new(),
+        },
+        Some(Page::Text(TextPage { run: Some(run), .. })) => Load::Transcript(run.to_string()),
+        Some(Page::Text(TextPage { agent: Some(agent), .. })) => Load::Agent(agent.clone()),
+        Some(Page::Text(_)) | None => return Vec::new(),
+    };
+    vec![Effect::Refresh(load)]
 }
 
 /// Opens a full screen, or brings the one that is open up to date.
@@ -253,8 +275,9 @@ fn pasted(state: &mut State, text: &str) -> Vec<Effect> {
 }
 
 fn happened(state: &mut State, event: &RunEvent) {
+    let is_main = state.session.is_main(event);
     state.session.apply(event);
-    if event.run.parent_id.is_some() {
+    if !is_main {
         return;
     }
     match &event.event {
@@ -264,6 +287,7 @@ fn happened(state: &mut State, event: &RunEvent) {
         Event::Announced { delivers, .. } if delivers.is_empty() && !state.waiting.is_empty() => {
             state.waiting.remove(0);
         }
+        Event::Awaiting { .. } => state.request = Request::None,
         Event::Ended { .. } => {
             state.request = Request::None;
             // What was not read is not lost.

@@ -1,6 +1,7 @@
 //! The view: a state as lines. It decides nothing, and the time comes in as an argument.
 
 mod agents;
+mod block;
 mod composer;
 mod items;
 pub(crate) mod page;
@@ -15,7 +16,7 @@ use ratatui::{
 use super::{
     markdown,
     screen::Frame,
-    state::{Offer, Request, State, session::Phase},
+    state::{Offer, Request, State, blocks::Blocks, session::Phase},
     text::{cut, first_line, plain, span, wrapped},
     theme::Theme,
 };
@@ -49,10 +50,10 @@ impl Moment {
 /// The lines of finished items.
 pub(crate) fn finished(
     items: &[super::state::item::Item],
-    is_unfolded: bool,
+    blocks: &Blocks,
     moment: &Moment,
 ) -> Vec<Line<'static>> {
-    items.iter().flat_map(|item| items::lines(item, is_unfolded, moment)).collect()
+    items.iter().flat_map(|item| items::lines(item, blocks, moment)).collect()
 }
 
 /// What is on the screen below what is finished: a full screen, or the live part of the conversation.
@@ -60,7 +61,7 @@ pub(crate) fn frame(state: &State, moment: &Moment) -> Frame {
     let Some(page) = &state.page else { return live(state, moment) };
     let mut frame = page::frame(page, moment);
     if let Some(question) = state.questions.first() {
-        let (lines, cursor) = question::lines(question, state.questions.len(), moment);
+        let (lines, cursor) = question::lines(question, state, moment);
         let from = frame.lines.len().saturating_sub(lines.len());
         frame.lines.truncate(from);
         frame.cursor = cursor.and_then(|(column, row)| {
@@ -94,7 +95,7 @@ pub(crate) fn live(state: &State, moment: &Moment) -> Frame {
 /// The question that is open, or the input.
 fn input(state: &State, moment: &Moment) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
     if let Some(question) = state.questions.first() {
-        return question::lines(question, state.questions.len(), moment);
+        return question::lines(question, state, moment);
     }
     if let Some(offer) = &state.offer {
         return (offered(offer, moment), None);
@@ -152,7 +153,7 @@ fn under_way(state: &State, room: usize, moment: &Moment) -> Vec<Line<'static>> 
         }
     }
     let left = room.saturating_sub(lines.len() + 2);
-    lines.extend(agents::lines(session, state.is_unfolded, left, moment));
+    lines.extend(agents::lines(state, left, moment));
     for text in &state.waiting {
         let text = format!("› {}  (read with the next turn)", first_line(text));
         lines.push(cut(Line::styled(text, faint), moment.width()));
@@ -183,9 +184,13 @@ fn busy(state: &State, moment: &Moment) -> Option<Line<'static>> {
             return Some(cut(Line::styled(text, theme.tone(Tone::Faint)), moment.width()));
         }
     };
+    let mut keys = format!(" {seconds}s · Esc stops");
+    if !state.foreground().is_empty() {
+        keys.push_str(" · Tab looks at agents · Ctrl-B background");
+    }
     let line = vec![
         Span::styled(format!("{} {doing}", moment.spinner()), theme.tone(Tone::Name)),
-        Span::styled(format!(" {seconds}s · Esc stops"), theme.tone(Tone::Faint)),
+        Span::styled(keys, theme.tone(Tone::Faint)),
     ];
     Some(cut(Line::from(line), moment.width()))
 }

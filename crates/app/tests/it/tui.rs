@@ -1,6 +1,9 @@
 //! The terminal UI in a real terminal: what is typed, what is seen, and what is left behind.
 
+mod blocks;
+mod board;
 mod forms;
+mod manners;
 pub(crate) mod pty;
 
 use attache_testkit::{

@@ -258,11 +258,14 @@ pub enum Event {
     },
     /// The budget over the whole tree was spent.
     TreeBudgetSpent,
-    /// Somebody cancelled the run.
+    /// Somebody cancelled the run, or its turn.
     Cancelled {
         /// Whether the model was answering: nobody knows what that cost.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         answer_lost: bool,
+        /// Whether only the turn was stopped: the run goes on to wait for its background agents.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        turn_only: bool,
     },
     /// The model gets a last chance to hand in its answer.
     GraceStarted {

@@ -221,6 +221,17 @@ impl TrustStore {
         }
     }
 
+    /// What is recorded now; another process may have changed it. A file that cannot be read any more grants
+    /// nothing.
+    #[must_use]
+    pub fn read_again(&self) -> Self {
+        match self.file.parent() {
+            Some(home) => Self::load(home)
+                .unwrap_or_else(|_| Self { file: self.file.clone(), trusted: BTreeMap::new() }),
+            None => self.clone(),
+        }
+    }
+
     /// Whether nothing is trusted at all.
     pub fn is_empty(&self) -> bool {
         self.trusted.is_empty()

@@ -178,7 +178,7 @@ impl RemoteModel {
             }
         };
         let (traits, tools) = (self.traits, tools.text.as_deref());
-        let asked = Asked { request, model, config, cache_key, traits, tools };
+        let asked = Asked { request, model, config, cache_key, traits, tools, max_output_tokens };
         Ok((address.clone(), api.body(asked, repeated)?))
     }
 

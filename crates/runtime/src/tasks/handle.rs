@@ -9,7 +9,7 @@ use attache_kernel::{
         outcome::{Descendants, RunResult},
     },
 };
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{Children, Inbox, News, Permissions, TreeBudget};
@@ -69,6 +69,8 @@ pub(crate) struct LiveRun {
     pub(crate) events: EventLog,
     pub(crate) inbox: Inbox,
     pub(crate) cancel: CancellationToken,
+    /// Told when somebody stops its turn.
+    pub(crate) turn_stop: Arc<Notify>,
     pub(crate) parent: Option<Weak<Self>>,
     /// The runs it started.
     pub(crate) children: Children,
@@ -147,6 +149,12 @@ impl RunHandle {
     /// Stops the run and everything below it. It ends as `aborted`, with what it has.
     pub fn cancel(&self) {
         self.live.cancel.cancel();
+    }
+
+    /// Stops what the run is doing now, and the agents it waits for. Its background agents go on, and so does
+    /// the run when they or a message have something new; without any, it ends as `aborted`.
+    pub fn stop_turn(&self) {
+        self.live.turn_stop.notify_one();
     }
 
     /// Sends a run to the background: the call that waits for it answers at once, and its parent is told

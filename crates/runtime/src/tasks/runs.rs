@@ -418,6 +418,7 @@ impl Shared {
             approvals: start.approvals.clone(),
             inbox,
             cancel: cancel.clone(),
+            turn_stop: Arc::default(),
             parent: parent.map(Arc::downgrade),
             permissions: start.permissions,
             hidden: hidden.clone(),
@@ -448,6 +449,7 @@ impl Shared {
                 slots: self.slots.at(live.run.depth),
                 budget,
                 news,
+                turn_stop: Arc::clone(&live.turn_stop),
             },
             patience: Patience {
                 stall: start.stall.unwrap_or(self.patience.stall),

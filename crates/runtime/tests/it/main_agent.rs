@@ -473,6 +473,48 @@ async fn an_agent_in_front_can_be_sent_to_the_background() {
 }
 
 #[tokio::test]
+async fn a_turn_that_is_stopped_leaves_the_background_agents_alone() {
+    let office = office([vec![in_background("back")], vec![task("front")], vec![Act::Says("ok")]]);
+    let (back, _front) = (office.gate("back"), office.gate("front"));
+    let main = office.begin().await;
+    office.script.reached.notified().await;
+    office.script.reached.notified().await;
+    main.stop_turn();
+    let mut seen = main.events(1);
+    let mut ended = Vec::new();
+    let waits_for = loop {
+        match &seen.next().await.unwrap().event {
+            Event::SubAgentEnd { success, .. } => ended.push(*success),
+            Event::Awaiting { agents } => break agents.len(),
+            _ => {}
+        }
+    };
+    assert_eq!(
+        (ended, waits_for),
+        (vec![false], 1),
+        "only the one that was waited for was stopped"
+    );
+    // Nothing is under way, so nothing is stopped.
+    main.stop_turn();
+    back.notify_one();
+    let result = main.result().await.unwrap();
+    assert_eq!((result.status, result.result.as_str()), (Status::Goal, "ok"));
+    let last = told(office.asked().last().unwrap()).pop().unwrap();
+    assert!(last.contains("did back"), "{last}");
+}
+
+#[tokio::test]
+async fn a_turn_that_is_stopped_is_the_end_where_nothing_goes_on() {
+    let office = office([vec![task("front")]]);
+    let _front = office.gate("front");
+    let main = office.begin().await;
+    office.script.reached.notified().await;
+    main.stop_turn();
+    let result = main.result().await.unwrap();
+    assert_eq!(result.status, Status::Aborted, "{result:?}");
+}
+
+#[tokio::test]
 async fn after_a_crash_the_main_agent_learns_once_what_became_of_its_agents() {
     let office =
         office([vec![in_background("done"), in_background("cut")], vec![Act::Says("waiting")]]);

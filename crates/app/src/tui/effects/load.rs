@@ -11,13 +11,13 @@ use attache_runtime::{
     changes::run_patch::{Direction, RunPatch},
     clock,
     runtime::Runtime,
-    store::{FileStore, RunState, Store as _, StoreError, Transcript},
+    store::{Advance, FileStore, RunState, Store as _, StoreError, Summary, Transcript},
 };
 
 use crate::{
     print::{
         diagnostics, diff,
-        number::grouped,
+        number::{count, grouped},
         palette::{Tone, paint},
         transcript::{Detail, Place, TranscriptPage, state_tone},
     },
@@ -31,36 +31,67 @@ use crate::{
 const MOST_RUNS: usize = 200;
 
 /// The runs there are, the newest first.
-pub(super) fn runs(kind: ListKind, store: &FileStore) -> Result<Page, StoreError> {
+pub(super) fn runs(
+    kind: ListKind,
+    store: &FileStore,
+    runtime: &Runtime,
+) -> Result<Page, StoreError> {
     let now = clock::now();
-    let wanted = |run: &attache_runtime::store::Summary| {
-        kind == ListKind::Tasks || replay::is_conversation(run)
-    };
+    let wanted = |run: &Summary| kind == ListKind::Tasks || replay::is_conversation(run);
     let mut found: Vec<_> = store.list()?.into_iter().filter(wanted).collect();
-    let is_open = |state| matches!(state, RunState::Running | RunState::Queued);
     found.sort_by_key(|run| !is_open(run.state));
     let rows = found.into_iter().take(MOST_RUNS).map(|run| {
         let advance = store.advance(&run);
         let age = run.started_at.parse().map(|began| now.duration_since(began).as_secs().max(0));
-        let state = paint(state_tone(run.state), &format!("{:<11}", run.state.as_str()));
-        let agent = paint(Tone::Name, &format!("{:<12}", run.agent_type.as_str()));
-        let parts = format!(
-            "{:>5} {:>3} turns {:>9} tokens",
-            age.map(shown_age).unwrap_or_default(),
-            advance.turns,
-            grouped(advance.total_tokens)
-        );
-        let short: String = run.agent_id.as_str().chars().take(14).collect();
-        let task = run.description.lines().next().unwrap_or_default();
-        let parts = paint(Tone::Faint, &parts);
-        Row {
-            id: run.agent_id.to_string(),
-            text: format!("{state} {agent} {parts}  {task}  {}", paint(Tone::Faint, &short)),
-            state: Some(run.state),
-            turns: advance.turns,
-        }
+        let age = age.map(shown_age).unwrap_or_default();
+        let place = place(&run, runtime);
+        row(&run, &format!("{age:>4} {place:<9}"), advance)
     });
     Ok(Page::List(ListPage::new(kind, rows.collect())))
+}
+
+/// Where a run goes on.
+fn place(run: &Summary, runtime: &Runtime) -> &'static str {
+    match (is_open(run.state), runtime.handle(&run.agent_id)) {
+        (true, Some(_)) => "here",
+        (true, None) => "elsewhere",
+        (false, _) => "",
+    }
+}
+
+fn row(run: &Summary, when: &str, advance: Advance) -> Row {
+    let state = run.state.as_str();
+    let tone = state_tone(run.state);
+    let agent = run.agent_type.as_str();
+    let tokens = grouped(advance.total_tokens);
+    let short_id: String = run.agent_id.as_str().chars().take(14).collect();
+    let task = run.description.lines().next().unwrap_or_default();
+    let parts = format!("{when} {:>3} turns {tokens:>9} tokens", advance.turns);
+    let text = format!(
+        "{} {} {}  {task}  {}",
+        paint(tone, &format!("{state:<11}")),
+        paint(Tone::Name, &format!("{agent:<10}")),
+        paint(Tone::Faint, &parts),
+        paint(Tone::Faint, &short_id),
+    );
+    let mark = match run.state {
+        RunState::Running => "●",
+        RunState::Queued => "○",
+        RunState::Completed => "✓",
+        RunState::Failed | RunState::Interrupted => "✗",
+    };
+    let age = when.split_whitespace().next().unwrap_or_default();
+    let short = format!(
+        "{} {} {task} {}",
+        paint(tone, mark),
+        paint(Tone::Name, agent),
+        paint(Tone::Faint, age)
+    );
+    Row { id: run.agent_id.to_string(), text, short, state: Some(run.state), turns: advance.turns }
+}
+
+fn is_open(state: RunState) -> bool {
+    matches!(state, RunState::Running | RunState::Queued)
 }
 
 fn shown_age(seconds: i64) -> String {
@@ -85,10 +116,10 @@ pub(super) fn transcript(id: &str, store: &FileStore) -> Result<Page, StoreError
     for entry in &transcript.entries {
         text.push_str(&page.entry(entry));
     }
-    let is_open = matches!(transcript.state, RunState::Running | RunState::Queued);
+    let is_open = is_open(transcript.state);
     let has_ended =
         transcript.entries.last().is_some_and(|last| matches!(last.event, Event::Ended { .. }));
-    if !has_ended {
+    if !has_ended && !is_open {
         text.push_str(&page.unfinished(transcript.state));
     }
     let title = format!("Transcript of {} ({})", run.definition.agent_type, run.agent_id);
@@ -131,11 +162,27 @@ pub(super) fn agents(runtime: &Runtime) -> Page {
         let (state, tone) = state_of(&record);
         let about = record.definition.as_ref().and_then(|it| it.when_to_use.clone());
         let about = about.unwrap_or_default();
-        let name = paint(Tone::Name, &format!("{:<20}", record.name));
-        let state = paint(tone, &format!("{state:<18}"));
-        let scope = paint(Tone::Faint, &format!("{:<8}", record.scope.as_str()));
-        let text = format!("{name} {state} {scope} {}", about.lines().next().unwrap_or_default());
-        Row { id: record.name, text, state: None, turns: 0 }
+        let about = about.lines().next().unwrap_or_default();
+        let mut remarks: Vec<String> = Vec::new();
+        let problems = record.diagnostics.len() as u64;
+        if problems > 0 {
+            remarks.push(paint(Tone::Warning, &count(problems, "problem")));
+        }
+        if !record.overrides.is_empty() {
+            let text = format!("overrides {}", record.overrides.len());
+            remarks.push(paint(Tone::Name, &text));
+        }
+        remarks.push(about.to_owned());
+        let remarks = remarks.join(" · ");
+        let name = &record.name;
+        let text = format!(
+            "{} {} {} {remarks}",
+            paint(Tone::Name, &format!("{name:<20}")),
+            paint(tone, &format!("{state:<18}")),
+            paint(Tone::Faint, &format!("{:<8}", record.scope.as_str())),
+        );
+        let short = format!("{} {} {remarks}", paint(Tone::Name, name), paint(tone, &state));
+        Row { id: record.name, text, short, state: None, turns: 0 }
     });
     Page::List(ListPage::new(ListKind::Agents, rows.collect()))
 }
@@ -155,6 +202,10 @@ pub(super) fn agent(name: &str, runtime: &Runtime) -> Option<Page> {
     let record = runtime.inventory().records.into_iter().find(|record| record.name == name)?;
     let (state, tone) = state_of(&record);
     let mut lines = vec![format!("{} {}", paint(tone, &state), record.scope.as_str())];
+    if record.trusted != Trust::Trusted {
+        let text = format!("it may not write or run commands; trust it: attache trust {name}");
+        lines.push(paint(Tone::Warning, &text));
+    }
     if let Some(path) = &record.source_path {
         lines.push(format!("file    {}", path.display()));
         let text = crate::print::source_text(path);
@@ -164,7 +215,8 @@ pub(super) fn agent(name: &str, runtime: &Runtime) -> Option<Page> {
     }
     for lost in &record.overrides {
         if let Some(path) = &lost.source_path {
-            lines.push(format!("instead of {}", path.display()));
+            let scope = lost.scope.as_str();
+            lines.push(format!("overrides {} ({scope})", path.display()));
         }
     }
     if let Some(model) = &record.effective_model {
@@ -182,5 +234,6 @@ pub(super) fn agent(name: &str, runtime: &Runtime) -> Option<Page> {
         lines.extend(definition.prompt_config.system_prompt.clone());
     }
     let text = lines.join("\n");
-    Some(Page::Text(TextPage::new(format!("Agent {name}"), &text)))
+    let page = TextPage::new(format!("Agent {name}"), &text);
+    Some(Page::Text(TextPage { agent: Some(name.to_owned()), ..page }))
 }

@@ -36,6 +36,8 @@ pub(crate) struct Agent {
     pub(crate) phase: Phase,
     /// Whether its parent goes on without it.
     pub(crate) is_background: bool,
+    /// Whether it was one of many: then it has a line, not a block.
+    pub(crate) is_crowded: bool,
     /// The turn it is in.
     pub(crate) turn: u32,
     /// Turns there may be.
@@ -130,6 +132,7 @@ impl Agent {
             depth: run.depth,
             phase: Phase::Starting,
             is_background: false,
+            is_crowded: false,
             turn: 0,
             max_turns: run.limits.max_turns,
             clock: Clock {
@@ -188,12 +191,14 @@ impl Agent {
                 self.clock.pause(now);
             }
             Event::Retrying { attempt, max_retries, reason, .. } => {
-                self.phase =
-                    Phase::Retrying(format!("attempt {attempt} of {}: {reason}", max_retries + 1));
+                let attempt = format!("attempt {attempt} of {}: {reason}", max_retries + 1);
+                self.say(Said::Note(format!("retrying, {attempt}")));
+                self.phase = Phase::Retrying(attempt);
             }
-            Event::Compacted(_) => self.say(Said::Note("context freed".to_owned())),
+            Event::Compacted(_) => self.say(Said::Note("its context was freed".to_owned())),
             Event::GraceStarted { reason, grace_ms, .. } => {
                 let seconds = grace_ms / 1000;
+                self.say(Said::Note(format!("{}: last chance to answer", reason.as_str())));
                 self.phase = Phase::Grace(format!("{}, {seconds}s left", reason.as_str()));
             }
             Event::Ended { ending } => {

@@ -82,7 +82,10 @@ impl Calls {
             Some(at) => self.open.remove(at),
             None => self.made(&result.call_id, tool, 0),
         };
-        if call.is_delegation && !result.is_error {
+        // The block of the agent tells how it ended.
+        let has_block =
+            result.text.starts_with("Stopped: ") || result.text.contains("\"agent_id\"");
+        if call.is_delegation && (!result.is_error || has_block) {
             return None;
         }
         let problem = || {

@@ -24,6 +24,8 @@ pub(crate) struct TextPage {
     pub(crate) run: Option<RunId>,
     /// The list that it was opened from.
     pub(crate) back: Option<Box<ListPage>>,
+    /// The agent that it shows.
+    pub(crate) agent: Option<String>,
 }
 
 /// A list with a chosen row.
@@ -54,6 +56,8 @@ pub(crate) struct Row {
     pub(crate) id: String,
     /// What is shown, painted.
     pub(crate) text: String,
+    /// The same for a narrow terminal.
+    pub(crate) short: String,
     /// What has become of the run; none for an agent.
     pub(crate) state: Option<RunState>,
     /// The turns of the run that are over.
@@ -101,6 +105,7 @@ impl TextPage {
             follows: false,
             run: None,
             back: None,
+            agent: None,
         }
     }
 
@@ -117,8 +122,19 @@ impl Page {
     /// Whether it changes by itself.
     pub(crate) fn is_live(&self) -> bool {
         match self {
-            Self::Text(page) => page.run.is_some(),
-            Self::List(list) => list.kind == ListKind::Tasks,
+            Self::Text(page) => page.run.is_some() || page.agent.is_some(),
+            Self::List(list) => list.kind != ListKind::Conversations,
+        }
+    }
+
+    /// Whether what was read again is what it shows already.
+    pub(crate) fn shows(&self, read: &Self) -> bool {
+        match (self, read) {
+            (Self::List(list), Self::List(new)) => list.kind == new.kind && list.rows == new.rows,
+            (Self::Text(page), Self::Text(new)) => {
+                page.title == new.title && page.lines == new.lines && page.run == new.run
+            }
+            (Self::List(_), Self::Text(_)) | (Self::Text(_), Self::List(_)) => false,
         }
     }
 }

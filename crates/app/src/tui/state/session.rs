@@ -3,6 +3,8 @@
 //! Invariant: the same events give the same session, live or read back from the journals. Only the pieces
 //! of an answer that is still arriving are not in a journal; the whole answer is.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use attache_kernel::{
     id::RunId,
     model::usage::Cost,
@@ -14,7 +16,12 @@ use attache_kernel::{
     },
 };
 
-use super::{agent::Agent, call::Calls, item::Item, stream::Stream};
+use super::{
+    agent::{self, Agent},
+    call::Calls,
+    item::Item,
+    stream::Stream,
+};
 use crate::{
     print::{
         number::{count, money, time},
@@ -23,6 +30,9 @@ use crate::{
     run_tree::clock,
 };
 
+/// How many agents have a block each; more have a line each.
+pub(crate) const MOST_BLOCKS: usize = 4;
+
 /// A conversation with the main agent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Session {
@@ -30,6 +40,12 @@ pub(crate) struct Session {
     pub(crate) items: Vec<Item>,
     /// The run of the latest message.
     pub(crate) run: Option<RunId>,
+    /// The run that answers from now on, though another one may have started it once.
+    root: Option<RunId>,
+    /// The agents that nobody waits for.
+    background: BTreeSet<RunId>,
+    /// Where the blocks of agents that have ended stand in `items`.
+    ended: Vec<usize>,
     /// Who answers.
     pub(crate) agent: String,
     /// What the run of the latest message is doing.
@@ -91,13 +107,61 @@ impl Session {
             let cost = spent.cost_usd.filter(|_| !spent.answer_lost);
             self.totals.tokens = self.totals.tokens.saturating_add(spent.usage.total_tokens());
             self.totals.cost.add(cost);
-            if seen.run.parent_id.is_none() {
+            if self.is_main(seen) {
                 self.spent.tokens = self.spent.tokens.saturating_add(spent.usage.total_tokens());
                 self.spent.cost.add(cost);
                 self.totals.context = spent.usage.total_tokens();
             }
         }
-        if seen.run.parent_id.is_none() { self.apply_main(seen) } else { self.apply_agent(seen) }
+        if self.is_main(seen) { self.apply_main(seen) } else { self.apply_agent(seen) }
+    }
+
+    /// A run answers from now on.
+    pub(crate) fn answered_by(&mut self, run: &RunId) {
+        self.root = Some(run.clone());
+    }
+
+    /// Whether an event is of the run that answers.
+    pub(crate) fn is_main(&self, seen: &RunEvent) -> bool {
+        seen.run.parent_id.is_none() || self.root.as_ref() == Some(&seen.run.agent_id)
+    }
+
+    /// Every agent that has a block, in the order of the conversation.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &Agent> {
+        let ended = self.ended.iter().filter_map(|at| match self.items.get(*at) {
+            Some(Item::Agent(agent)) => Some(&**agent),
+            _ => None,
+        });
+        ended.chain(self.open_agents())
+    }
+
+    /// The agent of that block, if it has ended.
+    pub(crate) fn ended_agent(&self, id: &RunId) -> Option<&Agent> {
+        self.blocks().find(|agent| agent.id == *id && !agent.is_open())
+    }
+
+    /// How many agents have a block.
+    pub(crate) fn block_count(&self) -> usize {
+        self.ended.len() + self.agents.len()
+    }
+
+    /// The agents that work, each below the one that started it; those that wait for a place come last.
+    pub(crate) fn open_agents(&self) -> Vec<&Agent> {
+        let known: BTreeSet<&RunId> = self.agents.iter().map(|agent| &agent.id).collect();
+        let mut below: BTreeMap<Option<&RunId>, Vec<&Agent>> = BTreeMap::new();
+        for agent in &self.agents {
+            let parent = agent.parent.as_ref().filter(|parent| known.contains(parent));
+            below.entry(parent).or_default().push(agent);
+        }
+        let mut first = below.remove(&None).unwrap_or_default();
+        first.sort_by_key(|agent| matches!(agent.phase, agent::Phase::Queued(_)));
+        let mut next: Vec<&Agent> = first.into_iter().rev().collect();
+        let mut ordered = Vec::with_capacity(self.agents.len());
+        while let Some(agent) = next.pop() {
+            ordered.push(agent);
+            next.extend(below.remove(&Some(&agent.id)).into_iter().flatten().rev());
+        }
+        ordered
     }
 
     /// Whether an answer is under way.
@@ -158,6 +222,11 @@ impl Session {
                     self.flush();
                     self.items.push(Item::User(said(message)));
                 }
+            }
+            Event::Cancelled { turn_only: true, .. } => {
+                self.flush();
+                let text = "stopped; background agents go on";
+                self.notice(Tone::Warning, text);
             }
             Event::Awaiting { agents } => self.phase = Phase::Awaiting(agents.len()),
             Event::Retrying { attempt, max_retries, delay_ms, reason, .. } => {
@@ -233,6 +302,7 @@ impl Session {
     }
 
     fn detached(&mut self, id: &RunId) {
+        self.background.insert(id.clone());
         if let Some(agent) = self.agents.iter_mut().find(|agent| agent.id == *id) {
             agent.is_background = true;
         }
@@ -240,8 +310,12 @@ impl Session {
 
     fn apply_agent(&mut self, seen: &RunEvent) {
         let id = &seen.run.agent_id;
-        if let Event::SubAgentDetached { agent_id } = &seen.event {
-            self.detached(agent_id);
+        match &seen.event {
+            Event::SubAgentDetached { agent_id }
+            | Event::SubAgentStart { agent_id, attendance: Attendance::Background, .. } => {
+                self.detached(agent_id);
+            }
+            _ => {}
         }
         let at = self.agents.iter().position(|agent| agent.id == *id);
         let at = match at {
@@ -249,7 +323,11 @@ impl Session {
             None if matches!(seen.event, Event::Ended { .. }) => return,
             None => {
                 self.totals.runs += 1;
-                self.agents.push(Agent::new(&seen.run));
+                let is_background = self.background.contains(id);
+                self.agents.push(Agent { is_background, ..Agent::new(&seen.run) });
+                if self.agents.len() > MOST_BLOCKS {
+                    self.agents.iter_mut().for_each(|agent| agent.is_crowded = true);
+                }
                 self.agents.len() - 1
             }
         };
@@ -257,6 +335,7 @@ impl Session {
         agent.apply(seen);
         if !agent.is_open() {
             let agent = self.agents.remove(at);
+            self.ended.push(self.items.len());
             self.items.push(Item::Agent(Box::new(agent)));
         }
     }

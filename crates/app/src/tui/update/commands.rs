@@ -1,24 +1,28 @@
 //! The commands that begin with a slash.
 
-use super::{Effect, Load, keys::told};
+use super::{Effect, Load, keys::told, leaving};
 use crate::{
     print::{
         number::{count, money},
         palette::Tone,
     },
-    tui::state::{Hint, State, completion::COMMANDS},
+    tui::state::{State, completion::COMMANDS},
 };
 
 /// The keys, as `/help` lists them.
-const KEYS: [(&str, &str); 13] = [
+const KEYS: [(&str, &str); 14] = [
     ("Enter", "send; while an answer is under way, it is read with the next turn"),
     ("Alt-Enter, Ctrl-J", "new line; so does a backslash before Enter"),
     ("Up, Down", "lines of the text, then what was sent before"),
     ("Tab", "complete a /command, an @agent or an @file"),
-    ("Esc", "stop the answer"),
+    (
+        "Tab",
+        "on an empty input: go to the blocks of agents; Enter opens a transcript, Esc goes back",
+    ),
+    ("Esc", "stop the answer and the agents it waits for; background agents go on"),
     ("Ctrl-C", "clear the input; stop the answer; twice quits"),
-    ("Ctrl-D", "quit, on an empty input"),
-    ("Ctrl-O", "unfold and fold the blocks of agents"),
+    ("Ctrl-D", "quit, on an empty input; twice while something is under way"),
+    ("Ctrl-O", "unfold and fold the block of an agent: the newest, or the one with the focus"),
     ("Ctrl-T", "every run: follow, stop, resume, branch, message"),
     ("Ctrl-B", "send the agents that are waited for to the background"),
     (
@@ -61,19 +65,9 @@ pub(super) fn carried_out(state: &mut State, line: &str) -> Vec<Effect> {
         "/resume" if rest.is_empty() => vec![Effect::Load(Load::Conversations)],
         "/resume" => vec![Effect::Resume(rest.to_owned(), None)],
         "/clear" => vec![Effect::Clear],
-        "/quit" | "/exit" => quit(state),
+        "/quit" | "/exit" => leaving::quit(state, None),
         _ => told(state, Tone::Bad, format!("there is no command {command}; /help lists them")),
     }
-}
-
-/// Leaves, if nothing is under way or somebody asked twice.
-pub(super) fn quit(state: &mut State) -> Vec<Effect> {
-    if !state.session.is_open() || matches!(state.hint, Some(Hint::Quit(_))) {
-        return vec![Effect::Quit];
-    }
-    let text = "something is still under way: Ctrl-C stops it and quits".to_owned();
-    state.hint = Some(Hint::Quit(text));
-    Vec::new()
 }
 
 fn approve(state: &mut State, how: &str) -> Vec<Effect> {

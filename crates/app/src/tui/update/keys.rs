@@ -3,7 +3,7 @@
 use attache_runtime::approvals::ApprovalAnswer;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::{Effect, Load, Route, commands, complete, hint, page};
+use super::{Effect, Load, Route, blocks, commands, complete, hint, leaving, page};
 use crate::{
     print::palette::Tone,
     tui::state::{
@@ -22,9 +22,9 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     }
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     if is_control && key.code == KeyCode::Char('c') {
-        return interrupted(state);
+        return leaving::interrupted(state);
     }
-    state.hint = None;
+    let asked = state.hint.take();
     if is_control && key.code == KeyCode::Char('l') {
         return vec![Effect::Repaint];
     }
@@ -43,38 +43,23 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     if state.offer.is_some() {
         return decided(state, key);
     }
+    if is_control && key.code == KeyCode::Char('d') && state.composer.is_empty() {
+        return leaving::quit(state, asked.as_ref());
+    }
+    if key.code == KeyCode::Char('k') && !is_control && is_leaving(asked.as_ref(), state) {
+        return leaving::left_behind(state);
+    }
+    if let Some(effects) = blocks::pressed(state, key) {
+        return effects;
+    }
     written(state, key, is_control)
 }
 
-/// Ctrl-C: clears the input, then stops the answer, then quits.
-fn interrupted(state: &mut State) -> Vec<Effect> {
-    if matches!(state.hint, Some(Hint::Quit(_))) {
-        return vec![Effect::Quit];
-    }
-    state.offer = None;
-    state.completion = None;
-    if !state.composer.is_empty() && state.questions.is_empty() {
-        let text = state.composer.take();
-        state.composer.remember(&text);
-        return Vec::new();
-    }
-    let open = state.session.agents.len();
-    let text = match open {
-        0 => "Ctrl-C again quits".to_owned(),
-        1 => "Ctrl-C again stops the agent that still works, and quits".to_owned(),
-        open => format!("Ctrl-C again stops the {open} agents that still work, and quits"),
-    };
-    state.hint = Some(Hint::Quit(text));
-    stopped(state)
-}
-
-/// Stops the answer, if one is under way or about to be.
-fn stopped(state: &mut State) -> Vec<Effect> {
-    if !state.session.is_busy() && state.request != Request::Starting {
-        return Vec::new();
-    }
-    state.request = Request::Stopping;
-    vec![Effect::Stop]
+/// Whether the user was just asked what becomes of background agents.
+fn is_leaving(asked: Option<&Hint>, state: &State) -> bool {
+    matches!(asked, Some(Hint::Quit(_)))
+        && state.composer.is_empty()
+        && state.session.agents.iter().any(|agent| agent.is_background)
 }
 
 /// What a key says to a question; none if it says nothing yet.
@@ -132,8 +117,11 @@ fn written(state: &mut State, key: KeyEvent, is_control: bool) -> Vec<Effect> {
     match key.code {
         KeyCode::Enter if is_alt || has_shift || is_control => state.composer.insert("\n"),
         KeyCode::Enter => return entered(state),
-        KeyCode::Esc => return escaped(state),
+        KeyCode::Esc if state.completion.take().is_some() => return Vec::new(),
+        KeyCode::Esc => return leaving::escaped(state),
+        KeyCode::Tab if state.composer.is_empty() => return blocks::entered(state),
         KeyCode::Tab => return tabbed(state),
+        KeyCode::BackTab if state.completion.is_none() => return blocks::entered(state),
         KeyCode::BackTab => step(state, false),
         KeyCode::Up if state.completion.is_some() => return chosen(state, false),
         KeyCode::Down if state.completion.is_some() => return chosen(state, true),
@@ -170,31 +158,13 @@ fn control(state: &mut State, letter: char) -> Vec<Effect> {
         'y' => state.composer.paste_cut(),
         'p' => state.composer.up(),
         'n' => state.composer.down(),
-        'o' => state.is_unfolded = !state.is_unfolded,
-        'd' if state.composer.is_empty() => return commands::quit(state),
+        'o' => return blocks::unfolded(state),
         'd' => state.composer.remove(Move::Right),
-        'b' => return to_background(state),
+        'b' => return blocks::to_background(state),
         't' => return vec![Effect::Load(Load::Tasks)],
         _ => {}
     }
     complete(state)
-}
-
-/// Sends the agents that are waited for to the background.
-fn to_background(state: &mut State) -> Vec<Effect> {
-    let agents = state.foreground();
-    if agents.is_empty() {
-        state.composer.go(Move::Left);
-        return Vec::new();
-    }
-    vec![Effect::ToBackground(agents)]
-}
-
-fn escaped(state: &mut State) -> Vec<Effect> {
-    if state.completion.take().is_some() {
-        return Vec::new();
-    }
-    stopped(state)
 }
 
 fn step(state: &mut State, forward: bool) {
@@ -237,6 +207,12 @@ fn entered(state: &mut State) -> Vec<Effect> {
         return hint(state, "the message before is being sent");
     }
     let text = state.composer.take().trim_end().to_owned();
+    let mut effects = vec![Effect::Remember(text.clone())];
+    effects.extend(sent(state, text));
+    effects
+}
+
+fn sent(state: &mut State, text: String) -> Vec<Effect> {
     if text.starts_with('/') && !text.contains('\n') {
         return commands::carried_out(state, text.trim());
     }

@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::{Effect, Load, hint};
 use crate::tui::state::{
     State,
-    page::{ListKind, ListPage, Page, TextPage},
+    page::{ListKind, ListPage, Page, Row, TextPage},
 };
 
 /// How far a page key moves.
@@ -17,6 +17,7 @@ enum Next {
     Stay(Vec<Effect>),
     Close(Vec<Effect>),
     Back(Box<ListPage>),
+    Hint(&'static str),
 }
 
 /// A key in the full screen that is open.
@@ -30,6 +31,7 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     };
     match next {
         Next::Stay(effects) => effects,
+        Next::Hint(why) => hint(state, why),
         Next::Back(list) => {
             state.page = Some(Page::List(*list));
             Vec::new()
@@ -93,33 +95,48 @@ fn chosen(list: &mut ListPage, key: KeyEvent) -> Next {
     Next::Stay(Vec::new())
 }
 
-/// A key that does something with the chosen row.
+/// A key that does something with the chosen row; one that can do nothing says why.
 fn acted(list: &mut ListPage, code: KeyCode) -> Next {
     let Some(row) = list.row().cloned() else { return Next::Stay(Vec::new()) };
-    let stay = |effect: Effect| Next::Stay(vec![effect]);
-    match (list.kind, code) {
-        (ListKind::Tasks, KeyCode::Enter) | (ListKind::Conversations, KeyCode::Char('t')) => {
-            stay(Effect::Load(Load::Transcript(row.id)))
-        }
-        (ListKind::Tasks, KeyCode::Char('s')) if row.is_open() => stay(Effect::StopRun(row.id)),
-        (ListKind::Tasks, KeyCode::Char('g')) if row.is_open() => {
-            stay(Effect::ToBackground(vec![RunId::new(row.id)]))
-        }
-        (ListKind::Tasks, KeyCode::Char('m')) if row.is_open() => {
+    match list.kind {
+        ListKind::Tasks => on_task(list, row, code),
+        ListKind::Conversations => match code {
+            KeyCode::Enter if row.is_open() => Next::Hint("it goes on in another process"),
+            KeyCode::Enter => Next::Close(vec![Effect::Resume(row.id, None)]),
+            KeyCode::Char('t') => stay(Effect::Load(Load::Transcript(row.id))),
+            _ => Next::Stay(Vec::new()),
+        },
+        ListKind::Agents => match code {
+            KeyCode::Enter => stay(Effect::Load(Load::Agent(row.id))),
+            KeyCode::Char('t') => Next::Close(vec![Effect::Try(row.id)]),
+            KeyCode::Char('e') => stay(Effect::Edit(row.id)),
+            _ => Next::Stay(Vec::new()),
+        },
+    }
+}
+
+fn stay(effect: Effect) -> Next {
+    Next::Stay(vec![effect])
+}
+
+fn on_task(list: &mut ListPage, row: Row, code: KeyCode) -> Next {
+    match code {
+        KeyCode::Enter | KeyCode::Char('f') => stay(Effect::Load(Load::Transcript(row.id))),
+        KeyCode::Char('s') if row.is_open() => stay(Effect::StopRun(row.id)),
+        KeyCode::Char('g') if row.is_open() => stay(Effect::ToBackground(vec![RunId::new(row.id)])),
+        KeyCode::Char('s' | 'g') => Next::Hint("it has ended"),
+        KeyCode::Char('m') => {
             list.message = Some(String::new());
             Next::Stay(Vec::new())
         }
-        (ListKind::Tasks, KeyCode::Char('r')) | (ListKind::Conversations, KeyCode::Enter)
-            if !row.is_open() =>
-        {
-            Next::Close(vec![Effect::Resume(row.id, None)])
+        KeyCode::Char('r') if row.is_open() => {
+            Next::Hint("it is still under way; b branches off, m sends a message")
         }
-        (ListKind::Tasks, KeyCode::Char('b')) if row.turns > 0 => {
+        KeyCode::Char('r') => Next::Close(vec![Effect::Resume(row.id, None)]),
+        KeyCode::Char('b') if row.turns > 0 => {
             Next::Close(vec![Effect::Resume(row.id, Some(row.turns))])
         }
-        (ListKind::Agents, KeyCode::Enter) => stay(Effect::Load(Load::Agent(row.id))),
-        (ListKind::Agents, KeyCode::Char('t')) => Next::Close(vec![Effect::Try(row.id)]),
-        (ListKind::Agents, KeyCode::Char('e')) => stay(Effect::Edit(row.id)),
+        KeyCode::Char('b') => Next::Hint("no turn of it is over yet"),
         _ => Next::Stay(Vec::new()),
     }
 }

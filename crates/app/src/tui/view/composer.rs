@@ -29,12 +29,13 @@ pub(super) fn lines(
     let width = moment.width();
     let mut lines = vec![Line::styled("─".repeat(width), faint)];
     let most = (moment.height() / 3).max(1);
-    let (rows, (column, row)) =
-        laid_out(state.composer.text(), state.composer.before_cursor(), width);
+    let (text, before) = around_cursor(state.composer.text(), state.composer.before_cursor(), most);
+    let is_whole_beginning = before.len() == state.composer.before_cursor().len();
+    let (rows, (column, row)) = laid_out(text, before, width);
     // The cursor's row is always seen.
     let from = (row + 1).saturating_sub(most).min(rows.len().saturating_sub(most));
     for (at, text) in rows.iter().enumerate().skip(from).take(most) {
-        let mark = if at == 0 { "› " } else { "  " };
+        let mark = if at == 0 && is_whole_beginning { "› " } else { "  " };
         let mut spans = vec![Span::styled(mark, theme.user()), Span::raw(text.clone())];
         if state.composer.is_empty() {
             spans.push(Span::styled(hint(state), faint));
@@ -60,11 +61,20 @@ pub(super) fn lines(
 }
 
 fn hint(state: &State) -> &'static str {
-    match (state.offer.is_some(), state.session.is_busy()) {
-        (true, _) => "",
-        (false, true) => "Write on; it is read with the next turn",
-        (false, false) => "Ask something, or /help",
+    match (state.session.is_busy(), state.session.block_count()) {
+        (true, _) => "Write on; it is read with the next turn",
+        (false, 0) => "Ask something, or /help",
+        (false, _) => "Ask something, or /help · Tab looks at agents",
     }
+}
+
+/// The lines of a text that can be seen: so many before and after the cursor's. A frame costs the same, however
+/// long the text is.
+fn around_cursor<'a>(text: &'a str, before: &'a str, most: usize) -> (&'a str, &'a str) {
+    let start = before.rmatch_indices('\n').nth(most).map_or(0, |(at, _)| at + 1);
+    let after = text.get(before.len()..).unwrap_or_default();
+    let end = after.match_indices('\n').nth(most).map_or(text.len(), |(at, _)| before.len() + at);
+    (text.get(start..end).unwrap_or(text), before.get(start..).unwrap_or(before))
 }
 
 /// The rows of a text, and the column and row of its cursor.

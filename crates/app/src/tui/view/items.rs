@@ -5,12 +5,18 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{Moment, agents};
+use super::{
+    Moment,
+    block::{block, brief},
+};
 use crate::{
     print::{number::time, palette::Tone},
     tui::{
         markdown,
-        state::item::{CallEnd, FinishedCall, Item},
+        state::{
+            blocks::Blocks,
+            item::{CallEnd, FinishedCall, Item},
+        },
         text::{cut, plain, span, wrapped},
         theme::Theme,
     },
@@ -20,7 +26,7 @@ use crate::{
 const MOST_CHANGED: usize = 12;
 
 /// The lines of an item.
-pub(super) fn lines(item: &Item, is_unfolded: bool, moment: &Moment) -> Vec<Line<'static>> {
+pub(super) fn lines(item: &Item, blocks: &Blocks, moment: &Moment) -> Vec<Line<'static>> {
     let theme = moment.theme;
     match item {
         Item::User(text) => user(text, moment),
@@ -30,7 +36,13 @@ pub(super) fn lines(item: &Item, is_unfolded: bool, moment: &Moment) -> Vec<Line
             blank.into_iter().chain(text.into_iter().map(indented)).collect()
         }
         Item::Call(call) => finished_call(call, moment),
-        Item::Agent(agent) => agents::block(agent, is_unfolded, moment),
+        Item::Agent(agent) => {
+            let is_unfolded = blocks.is_unfolded(&agent.id);
+            if agent.is_crowded && !is_unfolded {
+                return vec![brief(agent, moment)];
+            }
+            block(agent, is_unfolded, moment)
+        }
         Item::Notice { tone, text } => {
             let style = theme.tone(*tone);
             let rows = plain(text);

@@ -20,6 +20,9 @@ use crate::{
 /// The lines of a page that are not its text: title, rule, keys.
 pub(crate) const FRAME_LINES: usize = 3;
 
+/// A narrower terminal shows rows in their short form.
+const NARROW: usize = 72;
+
 /// A page that fills the screen.
 pub(super) fn frame(page: &Page, moment: &Moment) -> Frame {
     match page {
@@ -61,12 +64,13 @@ fn listed(list: &ListPage, moment: &Moment) -> Frame {
     let rows = list.rows.iter().enumerate().skip(first).take(room);
     let mut body: Vec<Line<'static>> = rows
         .map(|(at, row)| {
-            let mut line = painted(&row.text, moment.theme);
+            let text = if moment.width() < NARROW { &row.short } else { &row.text };
+            let mut line = painted(text, moment.theme);
             let mark = if at == list.chosen { "▸ " } else { "  " };
             line.spans.insert(0, Span::styled(mark, moment.theme.tone(Tone::Name)));
             if at == list.chosen {
                 line.spans.iter_mut().for_each(|span| {
-                    span.style = span.style.add_modifier(Modifier::BOLD);
+                    span.style = span.style.add_modifier(Modifier::BOLD | Modifier::REVERSED);
                 });
             }
             cut(line, moment.width())
@@ -76,10 +80,12 @@ fn listed(list: &ListPage, moment: &Moment) -> Frame {
         body.push(Line::styled("  nothing yet", moment.theme.tone(Tone::Faint)));
     }
     let (title, keys) = match list.kind {
-        ListKind::Tasks => (
-            "Tasks",
-            "Enter follow · s stop · m message · g background · r resume · b branch · q close",
-        ),
+        ListKind::Tasks if moment.width() < NARROW => {
+            ("Tasks", "Enter · s stop · m msg · g bg · r · b")
+        }
+        ListKind::Tasks => {
+            ("Tasks", "Enter follow · s stop · m message · g background · r resume · b branch · q")
+        }
         ListKind::Conversations => ("Conversations", "Enter resume · t transcript · q close"),
         ListKind::Agents => ("Agents", "Enter show · t try it · e edit · q close"),
     };

@@ -11,7 +11,10 @@ use crate::{
     print::palette::Tone,
     tui::{
         markdown,
-        state::question::{Asked, Stage},
+        state::{
+            State,
+            question::{Asked, Stage},
+        },
         text::{cut, first_line, plain, span, wrapped},
     },
 };
@@ -19,7 +22,7 @@ use crate::{
 /// The lines of a question, and where the cursor is in them.
 pub(super) fn lines(
     asked: &Asked,
-    waiting: usize,
+    state: &State,
     moment: &Moment,
 ) -> (Vec<Line<'static>>, Option<(usize, usize)>) {
     let theme = moment.theme;
@@ -32,12 +35,16 @@ pub(super) fn lines(
         Span::styled("[", theme.tone(Tone::Name)),
         span(question.agent_type.as_str(), theme.tone(Tone::Name)),
         Span::styled("]", theme.tone(Tone::Name)),
-        Span::raw(if is_value { " is asked by " } else { " asks to call " }),
-        span(&question.tool.to_string(), theme.tone(Tone::Strong)),
     ];
-    if waiting > 1 {
-        head.push(Span::styled(format!("  (1 of {waiting})"), warning));
+    let agent = state.session.agents.iter().find(|agent| agent.id == question.agent_id);
+    if let Some(agent) = agent {
+        head.push(span(&format!(" {},", first_line(&agent.description)), Style::new()));
     }
+    head.push(Span::raw(if is_value { " is asked by " } else { " asks to call " }));
+    head.push(span(&question.tool.to_string(), theme.tone(Tone::Strong)));
+    let all = &state.questions;
+    let waiting = if all.len() > 1 { format!("1 of {}, ", all.len()) } else { String::new() };
+    head.push(Span::styled(format!("  ({waiting}its clock is paused)"), warning));
     lines.push(cut(Line::from(head), width));
     let preview = preview(asked, moment);
     let room = if asked.is_whole { moment.height().saturating_sub(7) } else { moment.height() / 3 };
@@ -56,6 +63,10 @@ pub(super) fn lines(
     }
     let why = vec![Span::styled("  why: ", warning), span(&question.reason, Style::new())];
     lines.extend(wrapped(Line::from(why), width, 7));
+    if let Some(next) = all.get(1).map(|next| &next.question) {
+        let text = format!("  then [{}] asks to call {}", next.agent_type, next.tool);
+        lines.push(cut(Line::from(span(&text, theme.tone(Tone::Faint))), width));
+    }
     let cursor = match &asked.stage {
         Stage::Choosing => {
             lines.extend(keys(asked, moment));

@@ -24,7 +24,7 @@ impl Event {
             Self::Retrying { answer_lost: true, .. }
             | Self::Failed { answer_lost: true, .. }
             | Self::TimeUp { answer_lost: true }
-            | Self::Cancelled { answer_lost: true } => Some(Spent::lost()),
+            | Self::Cancelled { answer_lost: true, .. } => Some(Spent::lost()),
             _ => None,
         }
     }
@@ -150,7 +150,7 @@ mod tests {
                 retrying(lost),
                 failed(lost),
                 Event::TimeUp { answer_lost: lost },
-                Event::Cancelled { answer_lost: lost },
+                Event::Cancelled { answer_lost: lost, turn_only: false },
             ]
             .into_iter()
             .chain(counted.clone().filter(|_| lost))

@@ -41,7 +41,7 @@ impl Run {
     }
 
     fn what_comes_next(&self, now_ms: u64) -> Event {
-        if self.is_to_wait_for_background(now_ms) {
+        if self.is_to_wait_for_background(now_ms) || self.is_turn_stopped(now_ms) {
             return Event::Awaiting { agents: self.background().cloned().collect() };
         }
         if let Some(ending) = self.conclusion(now_ms) {
@@ -82,6 +82,13 @@ impl Run {
             && self.limit_reached(now_ms).is_none()
     }
 
+    /// Whether somebody stopped the turn, but not the background agents.
+    fn is_turn_stopped(&self, now_ms: u64) -> bool {
+        self.state.stop == Some(Stop::Turn)
+            && !self.state.background.is_empty()
+            && self.limit_reached(now_ms).is_none()
+    }
+
     /// How the run ends, if it ends now.
     fn conclusion(&self, now_ms: u64) -> Option<Ending> {
         let is_cut_off =
@@ -90,7 +97,7 @@ impl Run {
             return Some(ending);
         }
         match &self.state.stop {
-            Some(Stop::Cancelled) => {
+            Some(Stop::Cancelled | Stop::Turn) => {
                 return Some(self.cut_off(Status::Aborted, "cancelled".to_owned()));
             }
             Some(Stop::Failed { message }) => {
@@ -260,6 +267,7 @@ impl Run {
         let why = match stop {
             Stop::TimeUp => "the time is up",
             Stop::Cancelled => "the run was cancelled",
+            Stop::Turn => "the turn was stopped",
             Stop::Failed { .. } => "the run failed",
         };
         match (call.started_ms, self.repeatability(call)) {

@@ -21,7 +21,7 @@ use crate::{
     id::{RunId, ToolCallId},
     model::usage::Usage,
     run::{
-        assignment::Finish,
+        assignment::{BackgroundWork, Finish},
         event::{Disposition, Event, StopReason},
         file_change::FileChange,
         letter::Letter,
@@ -365,7 +365,24 @@ impl Run {
             return Vec::new();
         }
         let answer_lost = self.is_being_answered(now);
-        self.happened(Event::Cancelled { answer_lost }, now)
+        self.happened(Event::Cancelled { answer_lost, turn_only: false }, now)
+    }
+
+    /// Somebody stopped the turn: calls that are under way are answered for, and the run waits for its
+    /// background agents. Without any, or in its last chance, it is cancelled.
+    pub fn turn_stopped(&mut self, now: Duration) -> Vec<Event> {
+        if self.state.phase == Phase::Awaiting {
+            return Vec::new();
+        }
+        let has_more = !self.state.background.is_empty()
+            && self.assignment.background_work == BackgroundWork::Awaited
+            && self.state.grace.is_none()
+            && self.state.stop.is_none();
+        if !has_more || matches!(self.state.phase, Phase::New | Phase::Ended) {
+            return self.cancelled(now);
+        }
+        let answer_lost = self.is_being_answered(now);
+        self.happened(Event::Cancelled { answer_lost, turn_only: true }, now)
     }
 
     /// What drove the run is gone, and it cannot go on. Calls that are under way are answered for.

@@ -175,6 +175,8 @@ pub(crate) struct Grace {
 pub(crate) enum Stop {
     /// It was cancelled.
     Cancelled,
+    /// Its turn was: it waits for its background agents, and goes on with what comes next.
+    Turn,
     /// The time ran out while tools were being called: they are answered for.
     TimeUp,
     /// The model failed.
@@ -310,9 +312,9 @@ impl State {
                 self.halt(Stop::TimeUp);
             }
             Event::TreeBudgetSpent => self.tree_budget_spent = true,
-            Event::Cancelled { answer_lost } => {
+            Event::Cancelled { answer_lost, turn_only } => {
                 self.lose_answer(*answer_lost);
-                self.halt(Stop::Cancelled);
+                self.halt(if *turn_only { Stop::Turn } else { Stop::Cancelled });
             }
             Event::GraceStarted { reason, grace_ms, messages } => {
                 self.start_grace(*reason, at_ms.saturating_add(*grace_ms), messages);
@@ -577,6 +579,7 @@ impl State {
             self.phase = Phase::Between;
             self.last_reply = LastReply::None;
             self.silent_turns = 0;
+            self.stop = self.stop.take().filter(|stop| *stop != Stop::Turn);
         }
     }
 

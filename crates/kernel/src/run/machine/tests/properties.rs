@@ -261,6 +261,8 @@ impl Play {
                 self.feed(|run, now| run.announce_results("done", vec![child(which)], now));
             }
             Act::SpendTree => self.feed(Run::tree_budget_spent),
+            // Every other time only the turn is stopped.
+            Act::Cancel if self.script.events().count() % 2 == 0 => self.feed(Run::turn_stopped),
             Act::Cancel => self.feed(Run::cancelled),
         }
     }
