@@ -4,6 +4,7 @@
 //! lies, in nothing else. What is under way when the time is up or the run is cancelled is dropped,
 //! and with it everything it holds.
 
+mod funding;
 mod model_turn;
 mod news;
 mod recorder;
@@ -24,7 +25,7 @@ use crate::{
     events::EventLog,
     model::Model,
     store::{JournalWriter, StoreError},
-    tasks::{LastLook, Letters, Links, Slot},
+    tasks::{LastLook, Letters, Links, Slot, TreeShare},
     tool::{Tool, ToolContext},
 };
 
@@ -107,6 +108,7 @@ pub async fn drive(execution: impl Into<Box<Execution>>) -> Result<(Run, Outcome
         context,
         approvals,
         patience,
+        share: Arc::clone(&links.budget).share(),
         links,
         slot: None,
         untold: Untold::default(),
@@ -130,6 +132,8 @@ struct Driver {
     /// What the run's clock showed when the driving began.
     offset: Duration,
     links: Links,
+    /// What it has of its tree's budget.
+    share: TreeShare,
     /// Taken while the run goes on.
     slot: Option<Slot>,
     /// What the agent has not been told about its subagents.
@@ -253,10 +257,9 @@ impl Driver {
     /// The same, and leaves the writing for later.
     fn feed_unwritten(&mut self, happen: impl FnOnce(&mut Run, Duration) -> Vec<Event>) {
         let now = self.now();
-        let mut events = happen(&mut self.run, now);
-        if self.links.budget.use_up(&events) {
-            events.extend(self.run.tree_budget_spent(now));
-        }
+        let before = self.run.spent();
+        let events = happen(&mut self.run, now);
+        self.share.spend(self.run.spent().since(before));
         self.recorder.put_off(&self.run, events, now);
     }
 

@@ -40,7 +40,7 @@ pub(crate) use self::{
     inbox::{LastLook, Letters, letterbox},
     news::{News, NewsItem},
     slots::{Levels, Slot, Slots},
-    tree::TreeBudget,
+    tree::{Funding, TreeBudget, TreeShare},
 };
 
 /// What connects a run to others; by default nothing does.

@@ -273,7 +273,7 @@ impl TranscriptPage {
                 self.message(message);
             }
             Event::TimeUp { .. } => self.note(Tone::Warning, "the time was up"),
-            Event::TreeBudgetSpent => self.note(Tone::Warning, "the budget was spent"),
+            Event::TreeBudgetSpent { .. } => self.note(Tone::Warning, "the budget was spent"),
             Event::Cancelled { .. } => self.note(Tone::Warning, "it was cancelled"),
             Event::GraceStarted { reason, grace_ms, .. } => {
                 let said = format!("a last chance of {} ({})", time(*grace_ms), reason.as_str());

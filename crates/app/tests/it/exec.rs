@@ -287,3 +287,24 @@ fn a_prompt_with_a_keyword_is_routed_where_the_settings_say_so() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "tuned\n"), "{ran:?}");
     assert!(ran.stderr.contains("`dba` gets this"), "{ran:?}");
 }
+
+#[test]
+fn a_budget_of_the_tree_holds_for_workers_side_by_side() {
+    let server = ScriptedServer::start();
+    let first = tool_call("call_0", "Task", &task("worker 0"));
+    let many = (1..8).fold(first, |calls, number| {
+        let prompt = format!("worker {number}");
+        calls.then_tool_call(&format!("call_{number}"), "Task", &task(&prompt))
+    });
+    server.answer(API.answer(&many.using(used(5000))));
+    let look = tool_call("call_9", "read_file", &json!({"path": "a.txt"}));
+    server.always(API.answer(&look.using(used(400))));
+    let project = lab(&server, API, "[subagents]\nmax_tree_tokens = 24000\n");
+    project.file("a.txt", "a\n");
+    let result = object(&project.run(&["exec", "look", "--agents", AGENTS, "--json", "-q"]));
+    let total = result["tree"]["total_tokens"].as_u64().unwrap();
+    assert!(total > 12_000 && total <= 24_000, "{result}");
+    assert_eq!(result["tree"]["agents"], 9);
+    let workers = u64::try_from(server.requests().len()).unwrap() - 1;
+    assert_eq!(5010 + workers * 410, total, "what was sent was counted");
+}

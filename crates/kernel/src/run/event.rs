@@ -20,6 +20,7 @@ use crate::{
     rights::tool_name::ToolName,
     run::{
         file_change::FileChange,
+        limits::TreeAllowance,
         message::{Message, ToolResult},
         outcome::{Ending, RecoveredFrom},
     },
@@ -257,7 +258,12 @@ pub enum Event {
         answer_lost: bool,
     },
     /// The budget over the whole tree was spent.
-    TreeBudgetSpent,
+    TreeBudgetSpent {
+        /// What the run still gets of it, if that does not pay for the request that was to be sent: it
+        /// was not sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<TreeAllowance>,
+    },
     /// Somebody cancelled the run, or its turn.
     Cancelled {
         /// Whether the model was answering: nobody knows what that cost.

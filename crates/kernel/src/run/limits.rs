@@ -114,7 +114,7 @@ impl RunLimits {
 }
 
 /// The smaller of two caps, of which either may be absent.
-fn smaller<T>(one: Option<T>, other: Option<T>, min: impl Fn(T, T) -> T) -> Option<T> {
+pub(crate) fn smaller<T>(one: Option<T>, other: Option<T>, min: impl Fn(T, T) -> T) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(min(one, other)),
         (one, other) => one.or(other),

@@ -42,6 +42,7 @@ use self::{
     state::{Phase, State},
 };
 pub use self::{
+    budget::{Expected, Spent},
     feed::{Reply, ToolAnswer},
     retry::{ModelFailure, Stage},
 };

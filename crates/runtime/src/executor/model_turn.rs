@@ -50,10 +50,21 @@ impl Driver {
                 () = tokio::time::sleep_until(due) => {}
             }
         }
+        if !self.is_paid_for().await? {
+            return Ok(());
+        }
         let span = tracing::debug_span!("turn", attempt = request.attempt);
-        let (waited, Heard { partial, counted }) = self.call_model(&request).instrument(span).await;
+        let (waited, heard) = self.call_model(&request).instrument(span).await;
         // The conversation grows in place once nobody else holds it.
         drop(request);
+        let taken_in = self.take_in(waited, heard).await;
+        self.share.settle(self.run.expected().request);
+        taken_in
+    }
+
+    /// Takes in what waiting for a model came to.
+    async fn take_in(&mut self, waited: Waited, heard: Heard) -> Result<(), StoreError> {
+        let Heard { partial, counted } = heard;
         let answered = matches!(waited, Waited::Answered(Ok(_)));
         if let Some((usage, cost_usd)) = counted.filter(|_| !answered) {
             self.feed(|run, now| run.lost_answer_counted(usage, cost_usd, now)).await?;

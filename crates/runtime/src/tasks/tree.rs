@@ -1,8 +1,20 @@
 //! The budget of a tree: what a session's agents may use together, and have used.
+//!
+//! A run takes what its next request is expected to use, and a last chance with it, before the request is
+//! sent. What the last chance needs stays its own until the run ends, so that it can always hand in what it
+//! has. Invariant: what was used and what runs hold never exceed the limits, by what is expected; so the
+//! tree exceeds them by at most what answers were longer than expected, however many run side by side.
+//!
+//! A run that does not get enough waits while requests of others are under way, for each of them may give
+//! something back. If none is, waiting would be in vain: the run gets what is left for its last chance.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use attache_kernel::run::{event::Event, limits::TreeAllowance};
+use attache_kernel::run::{Expected, Spent, event::Event, limits::TreeAllowance};
+use tokio::sync::{Notify, futures::Notified};
 
 /// What the agents of a tree may use together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -17,58 +29,263 @@ pub struct TreeLimits {
 #[derive(Debug, Default)]
 pub(crate) struct TreeBudget {
     limits: TreeLimits,
-    used: Mutex<Used>,
+    ledger: Mutex<Ledger>,
+    /// Something was given back.
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Ledger {
+    used: Spent,
+    /// What each run holds.
+    holds: BTreeMap<u64, Hold>,
+    next_share: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Used {
-    tokens: u64,
-    cost_usd: f64,
+struct Hold {
+    amount: Spent,
+    is_under_way: bool,
+}
+
+/// What became of the wish to send a request.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Funding {
+    /// It is paid for: send it.
+    Paid,
+    /// Not yet, but others may give something back.
+    Wait,
+    /// There is no more than this for the run.
+    Short(TreeAllowance),
 }
 
 impl TreeBudget {
     /// The budget of a tree, of which these tokens and this cost were used before.
     pub(crate) fn new(limits: TreeLimits, tokens: u64, cost_usd: f64) -> Self {
-        Self { limits, used: Mutex::new(Used { tokens, cost_usd }) }
+        let ledger = Ledger { used: Spent { tokens, cost_usd }, ..Ledger::default() };
+        Self { limits, ledger: Mutex::new(ledger), freed: Notify::new() }
     }
 
     /// So much is left of it, as whoever counts for the whole tree says.
     pub(crate) fn leave(&self, left: TreeAllowance) {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ledger = self.ledger();
         if let (Some(most), Some(left)) = (self.limits.max_tokens, left.tokens) {
-            used.tokens = most.saturating_sub(left);
+            ledger.used.tokens = most.saturating_sub(left);
         }
         if let (Some(most), Some(left)) = (self.limits.max_cost_usd, left.cost_usd) {
-            used.cost_usd = most - left;
+            ledger.used.cost_usd = most - left;
         }
     }
 
-    /// What is left of it.
+    /// A run that has no part of its own in it, since another process drives it, used this.
+    pub(crate) fn use_up(&self, event: &Event) {
+        let Some(used) = event.spent().filter(|_| !self.is_unlimited()) else { return };
+        let (tokens, cost_usd) = (used.usage.total_tokens(), used.cost_usd.unwrap_or_default());
+        let mut ledger = self.ledger();
+        ledger.used = plus(ledger.used, Spent { tokens, cost_usd });
+    }
+
+    /// What has not been used of it.
     pub(crate) fn left(&self) -> TreeLimits {
-        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        TreeLimits {
-            max_tokens: self.limits.max_tokens.map(|most| most.saturating_sub(used.tokens)),
-            max_cost_usd: self.limits.max_cost_usd.map(|most| (most - used.cost_usd).max(0.0)),
+        let left = self.beyond(self.ledger().used);
+        TreeLimits { max_tokens: left.tokens, max_cost_usd: left.cost_usd }
+    }
+
+    /// The part of a run in it.
+    pub(crate) fn share(self: Arc<Self>) -> TreeShare {
+        let mut ledger = self.ledger();
+        let id = ledger.next_share;
+        ledger.next_share += 1;
+        drop(ledger);
+        TreeShare { budget: self, id }
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_unlimited(&self) -> bool {
+        self.limits == TreeLimits::default()
+    }
+
+    /// What the limits leave beside that.
+    fn beyond(&self, taken: Spent) -> TreeAllowance {
+        TreeAllowance {
+            tokens: self.limits.max_tokens.map(|most| most.saturating_sub(taken.tokens)),
+            cost_usd: self.limits.max_cost_usd.map(|most| (most - taken.cost_usd).max(0.0)),
+        }
+    }
+}
+
+/// The part of one run in the budget of its tree. What it holds goes back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct TreeShare {
+    budget: Arc<TreeBudget>,
+    id: u64,
+}
+
+impl TreeShare {
+    /// Takes what a request needs, if it is there.
+    pub(crate) fn take(&self, expected: Expected) -> Funding {
+        if self.budget.is_unlimited() {
+            return Funding::Paid;
+        }
+        let mut ledger = self.budget.ledger();
+        let others = ledger.holds.iter().filter(|(id, _)| **id != self.id).map(|(_, hold)| hold);
+        let taken = others.clone().fold(ledger.used, |sum, hold| plus(sum, hold.amount));
+        let others_under_way = others.clone().any(|hold| hold.is_under_way);
+        let left = self.budget.beyond(taken);
+        let needed = times(expected.request, expected.requests);
+        let (amount, funding) = if pays(left, needed) {
+            (needed, Funding::Paid)
+        } else if others_under_way {
+            return Funding::Wait;
+        } else {
+            (within(left, expected.request), Funding::Short(left))
+        };
+        ledger.holds.insert(self.id, Hold { amount, is_under_way: funding == Funding::Paid });
+        funding
+    }
+
+    /// Something was given back after this was asked for.
+    pub(crate) fn freed(&self) -> Notified<'_> {
+        self.budget.freed.notified()
+    }
+
+    /// The run has used so much.
+    pub(crate) fn spend(&self, used: Spent) {
+        if self.budget.is_unlimited() || used == Spent::default() {
+            return;
+        }
+        let mut ledger = self.budget.ledger();
+        ledger.used = plus(ledger.used, used);
+        if let Some(hold) = ledger.holds.get_mut(&self.id) {
+            hold.amount = minus(hold.amount, used);
         }
     }
 
-    /// Adds what events of a run used. Whether that was the last of it.
-    pub(crate) fn use_up(&self, events: &[Event]) -> bool {
-        if self.limits == TreeLimits::default() {
-            return false;
+    /// The request is over. The run keeps what one more of that size needs.
+    pub(crate) fn settle(&self, request: Spent) {
+        if self.budget.is_unlimited() {
+            return;
         }
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        for event in events {
-            let (Event::Replied { usage, cost_usd, .. }
-            | Event::ModelLent { usage, cost_usd, .. }
-            | Event::LostAnswerCounted { usage, cost_usd }) = event
-            else {
-                continue;
-            };
-            used.tokens = used.tokens.saturating_add(usage.total_tokens());
-            used.cost_usd += cost_usd.unwrap_or_default();
+        if let Some(hold) = self.budget.ledger().holds.get_mut(&self.id) {
+            hold.is_under_way = false;
+            hold.amount.tokens = hold.amount.tokens.min(request.tokens);
+            hold.amount.cost_usd = hold.amount.cost_usd.min(request.cost_usd);
         }
-        self.limits.max_tokens.is_some_and(|most| used.tokens >= most)
-            || self.limits.max_cost_usd.is_some_and(|most| used.cost_usd >= most)
+        self.budget.freed.notify_waiters();
+    }
+}
+
+impl Drop for TreeShare {
+    fn drop(&mut self) {
+        self.budget.ledger().holds.remove(&self.id);
+        self.budget.freed.notify_waiters();
+    }
+}
+
+fn plus(one: Spent, other: Spent) -> Spent {
+    let tokens = one.tokens.saturating_add(other.tokens);
+    Spent { tokens, cost_usd: one.cost_usd + other.cost_usd }
+}
+
+fn minus(one: Spent, other: Spent) -> Spent {
+    let tokens = one.tokens.saturating_sub(other.tokens);
+    Spent { tokens, cost_usd: (one.cost_usd - other.cost_usd).max(0.0) }
+}
+
+fn times(one: Spent, requests: u64) -> Spent {
+    (1..requests).fold(one, |sum, _| plus(sum, one))
+}
+
+fn pays(left: TreeAllowance, needed: Spent) -> bool {
+    left.tokens.is_none_or(|left| needed.tokens <= left)
+        && left.cost_usd.is_none_or(|left| needed.cost_usd <= left)
+}
+
+/// As much of it as is left.
+fn within(left: TreeAllowance, wanted: Spent) -> Spent {
+    Spent {
+        tokens: left.tokens.map_or(wanted.tokens, |left| left.min(wanted.tokens)),
+        cost_usd: left.cost_usd.map_or(wanted.cost_usd, |left| left.min(wanted.cost_usd)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(max_tokens: u64) -> Arc<TreeBudget> {
+        let limits = TreeLimits { max_tokens: Some(max_tokens), max_cost_usd: None };
+        Arc::new(TreeBudget::new(limits, 0, 0.0))
+    }
+
+    fn tokens(tokens: u64) -> Spent {
+        Spent { tokens, cost_usd: 0.0 }
+    }
+
+    fn turn(request: u64) -> Expected {
+        Expected { request: tokens(request), requests: 2 }
+    }
+
+    fn last_chance(request: u64) -> Expected {
+        Expected { request: tokens(request), requests: 1 }
+    }
+
+    fn short(left: u64) -> Funding {
+        Funding::Short(TreeAllowance { tokens: Some(left), cost_usd: None })
+    }
+
+    #[test]
+    fn a_request_waits_for_those_of_others_and_gets_what_they_give_back() {
+        let budget = budget(1000);
+        let (one, other) = (Arc::clone(&budget).share(), Arc::clone(&budget).share());
+        assert_eq!(one.take(turn(300)), Funding::Paid);
+        assert_eq!(other.take(turn(300)), Funding::Wait);
+        one.spend(tokens(100));
+        assert_eq!(other.take(turn(300)), Funding::Wait, "the last chance is still held");
+        one.settle(tokens(120));
+        assert_eq!(other.take(turn(300)), Funding::Paid);
+        assert_eq!(budget.left().max_tokens, Some(900));
+    }
+
+    #[test]
+    fn a_last_chance_is_never_taken_away_by_others() {
+        let budget = budget(1000);
+        let (one, other) = (Arc::clone(&budget).share(), Arc::clone(&budget).share());
+        assert_eq!(one.take(turn(300)), Funding::Paid);
+        one.spend(tokens(300));
+        one.settle(tokens(300));
+        assert_eq!(other.take(turn(300)), short(400));
+        assert_eq!(other.take(last_chance(350)), Funding::Paid);
+        assert_eq!(one.take(turn(300)), Funding::Wait);
+        other.spend(tokens(350));
+        drop(other);
+        assert_eq!(one.take(turn(300)), short(350));
+        assert_eq!(one.take(last_chance(350)), Funding::Paid);
+    }
+
+    #[test]
+    fn a_run_that_is_dropped_holds_nothing() {
+        let budget = budget(1000);
+        let (one, other) = (Arc::clone(&budget).share(), budget.share());
+        assert_eq!(one.take(turn(500)), Funding::Paid);
+        assert_eq!(other.take(turn(500)), Funding::Wait);
+        drop(one);
+        assert_eq!(other.take(turn(500)), Funding::Paid);
+    }
+
+    #[test]
+    fn money_counts_like_tokens() {
+        let limits = TreeLimits { max_tokens: None, max_cost_usd: Some(1.0) };
+        let budget = Arc::new(TreeBudget::new(limits, 0, 0.25));
+        let (one, other) = (Arc::clone(&budget).share(), budget.share());
+        let turn = Expected { request: Spent { tokens: 9, cost_usd: 0.25 }, requests: 2 };
+        assert_eq!(one.take(turn), Funding::Paid);
+        one.spend(Spent { tokens: 9, cost_usd: 0.25 });
+        one.settle(turn.request);
+        let left = TreeAllowance { tokens: None, cost_usd: Some(0.25) };
+        assert_eq!(other.take(turn), Funding::Short(left));
     }
 }

@@ -211,7 +211,7 @@ impl Telling<'_> {
             }
             Event::Compacted(_) => self.note("the conversation was made shorter", true),
             Event::TimeUp { .. } => self.note("the time was up", false),
-            Event::TreeBudgetSpent => self.note("the budget was spent", false),
+            Event::TreeBudgetSpent { .. } => self.note("the budget was spent", false),
             Event::Cancelled { .. } => self.note("it was cancelled", false),
             Event::GraceStarted { reason, .. } => {
                 self.note(format!("a last chance ({})", reason.as_str()), false);

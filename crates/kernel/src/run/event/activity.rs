@@ -93,7 +93,7 @@ pub(crate) fn activity(
         | Event::Announced { .. }
         | Event::Awaiting { .. }
         | Event::TimeUp { .. }
-        | Event::TreeBudgetSpent
+        | Event::TreeBudgetSpent { .. }
         | Event::Cancelled { .. }
         | Event::SubAgentStart { .. }
         | Event::SubAgentDetached { .. }

@@ -132,9 +132,13 @@ impl State {
                 "there is nothing to wait for",
             ),
             Event::Ended { .. } => (self.phase == Phase::Between, "the run cannot end here"),
+            Event::TreeBudgetSpent { left: Some(_) } => (
+                matches!(self.phase, Phase::Model | Phase::Summary),
+                "the model was not being called",
+            ),
             // Not only the model fails: so does what drives the run, at any time.
             Event::Announced { .. }
-            | Event::TreeBudgetSpent
+            | Event::TreeBudgetSpent { left: None }
             | Event::Failed { .. }
             | Event::Cancelled { .. } => (self.phase != Phase::Ended, "the run had ended"),
         };

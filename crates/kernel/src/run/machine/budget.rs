@@ -11,7 +11,10 @@ use super::{
     compaction::{BYTES_PER_TOKEN, FEWEST_BYTES_PER_TOKEN, fill::Fill},
     state::State,
 };
-use crate::{model::usage::Usage, run::event::Event};
+use crate::{
+    model::usage::Usage,
+    run::{event::Event, limits::smaller},
+};
 
 /// The tokens that a first answer is expected to have: a short call.
 const FIRST_ANSWER_TOKENS: u64 = 64;
@@ -47,6 +50,35 @@ impl LastAnswer {
     }
 }
 
+/// Tokens and money that were used, or are expected to be.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Spent {
+    /// Tokens; a guess where the provider does not count.
+    pub tokens: u64,
+    /// US dollars; zero where no price is known.
+    pub cost_usd: f64,
+}
+
+impl Spent {
+    /// What was used since then.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_sub(earlier.tokens),
+            cost_usd: (self.cost_usd - earlier.cost_usd).max(0.0),
+        }
+    }
+}
+
+/// What is to be paid for before a request is sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Expected {
+    /// What the request is expected to use.
+    pub request: Spent,
+    /// How many of that size are to be paid for: a turn, and its last chance.
+    pub requests: u64,
+}
+
 /// Which cap does not pay for what is to come.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Exceeded {
@@ -67,9 +99,7 @@ pub(crate) enum Exceeded {
 impl Run {
     /// The cap that does not pay for a next turn and, where there is one, its last chance.
     pub(crate) fn cap_before_turn(&self) -> Option<Exceeded> {
-        let has_grace = self.assignment.limits.grace_period_seconds > 0;
-        let requests = if has_grace { 2 } else { 1 };
-        self.spent_cap().or_else(|| self.cap_exceeded_by(requests))
+        self.spent_cap().or_else(|| self.cap_exceeded_by(self.requests_of_a_turn()))
     }
 
     /// The cap that does not pay for one more request.
@@ -114,9 +144,9 @@ impl Run {
 
     /// A cap of which nothing is left.
     fn spent_cap(&self) -> Option<Exceeded> {
-        let limits = &self.assignment.limits;
-        let tokens = limits.token_cap().filter(|cap| self.state.tokens_spent() >= *cap);
-        let usd = limits.cost_cap_usd().filter(|cap| self.state.cost.at_least_usd() >= *cap);
+        let state = &self.state;
+        let tokens = self.token_cap(state).filter(|cap| state.tokens_spent() >= *cap);
+        let usd = self.cost_cap_usd(state).filter(|cap| state.cost.at_least_usd() >= *cap);
         tokens
             .map(|cap| Exceeded::Tokens { cap, expected: self.expected_tokens() })
             .or(usd.map(|cap_usd| Exceeded::Cost { cap_usd }))
@@ -127,19 +157,49 @@ impl Run {
     }
 
     fn cap_exceeded_in(&self, state: &State, requests: u64) -> Option<Exceeded> {
-        let limits = &self.assignment.limits;
         let expected = self.expected_tokens_in(state);
         let tokens = expected.saturating_mul(requests);
-        if let Some(cap) = limits.token_cap()
+        if let Some(cap) = self.token_cap(state)
             && state.tokens_spent().saturating_add(tokens) > cap
         {
             return Some(Exceeded::Tokens { cap, expected });
         }
-        let first = self.assignment.model_limits.input_usd_per_million.map(|usd| usd / 1e6);
-        let usd_per_token = state.last_answer.usd_per_token.or(first).unwrap_or_default();
-        let usd = state.cost.at_least_usd() + usd_per_token * as_float(tokens);
-        let cap_usd = limits.cost_cap_usd().filter(|cap_usd| usd > *cap_usd)?;
+        let usd = state.cost.at_least_usd() + self.usd_per_token(state) * as_float(tokens);
+        let cap_usd = self.cost_cap_usd(state).filter(|cap_usd| usd > *cap_usd)?;
         Some(Exceeded::Cost { cap_usd })
+    }
+
+    fn usd_per_token(&self, state: &State) -> f64 {
+        let first = self.assignment.model_limits.input_usd_per_million.map(|usd| usd / 1e6);
+        state.last_answer.usd_per_token.or(first).unwrap_or_default()
+    }
+
+    fn token_cap(&self, state: &State) -> Option<u64> {
+        smaller(self.assignment.limits.token_cap(), state.tree_cap.tokens, u64::min)
+    }
+
+    fn cost_cap_usd(&self, state: &State) -> Option<f64> {
+        smaller(self.assignment.limits.cost_cap_usd(), state.tree_cap.cost_usd, f64::min)
+    }
+
+    /// What the next request is expected to use, and how many such requests are to be paid for with it.
+    pub fn expected(&self) -> Expected {
+        let tokens = self.expected_tokens();
+        let cost_usd = self.usd_per_token(&self.state) * as_float(tokens);
+        let is_last_chance = self.state.grace.is_some();
+        let requests = if is_last_chance { 1 } else { self.requests_of_a_turn() };
+        Expected { request: Spent { tokens, cost_usd }, requests }
+    }
+
+    /// What the run has used so far, as far as it is known.
+    pub fn spent(&self) -> Spent {
+        let tokens = self.state.tokens_spent();
+        Spent { tokens, cost_usd: self.state.cost.at_least_usd() }
+    }
+
+    /// A turn, and its last chance where there is one.
+    fn requests_of_a_turn(&self) -> u64 {
+        if self.assignment.limits.grace_period_seconds > 0 { 2 } else { 1 }
     }
 
     /// What is told of a run that its budget ended.
@@ -171,11 +231,10 @@ impl Run {
     /// The cap of which least is left. A last chance that was shortened may leave room again in the cap
     /// that it was given for.
     fn fullest_cap(&self) -> Option<Exceeded> {
-        let limits = &self.assignment.limits;
         let spent = as_float(self.state.tokens_spent());
-        let tokens = limits.token_cap().map(|cap| (spent / as_float(cap), cap));
+        let tokens = self.token_cap(&self.state).map(|cap| (spent / as_float(cap), cap));
         let usd = self.state.cost.at_least_usd();
-        let cost = limits.cost_cap_usd().map(|cap_usd| (usd / cap_usd, cap_usd));
+        let cost = self.cost_cap_usd(&self.state).map(|cap_usd| (usd / cap_usd, cap_usd));
         match (tokens, cost) {
             (Some((part, _)), Some((larger, cap_usd))) if larger > part => {
                 Some(Exceeded::Cost { cap_usd })

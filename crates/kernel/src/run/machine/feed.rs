@@ -25,6 +25,7 @@ use crate::{
         event::{Disposition, Event, StopReason},
         file_change::FileChange,
         letter::Letter,
+        limits::TreeAllowance,
         message::{Artifact, AssistantPart, Image, Message, ToolCall, ToolResult},
         subagent::SubagentNote,
     },
@@ -308,12 +309,13 @@ impl Run {
         self.happened(Event::TimeUp { answer_lost }, now)
     }
 
-    /// The budget over the whole tree is spent: once its turn is over, the run gets its last chance.
-    pub fn tree_budget_spent(&mut self, now: Duration) -> Vec<Event> {
-        if self.has_ended() || self.state.tree_budget_spent {
+    /// The budget over the whole tree does not pay for the request that was to be sent: the run gets its
+    /// last chance within what is left for it.
+    pub fn tree_budget_spent(&mut self, left: TreeAllowance, now: Duration) -> Vec<Event> {
+        if !self.is_calling_model() {
             return Vec::new();
         }
-        self.happened(Event::TreeBudgetSpent, now)
+        self.happened(Event::TreeBudgetSpent { left: Some(left) }, now)
     }
 
     /// The model is to know of something that happened outside, such as the end of a task it had

@@ -24,6 +24,7 @@ use crate::{
             compaction::Compaction,
         },
         file_change::FileChange,
+        limits::TreeAllowance,
         message::{Artifact, AssistantPart, Message, ToolResult, text_of},
         outcome::{Ending, RecoveredFrom},
     },
@@ -89,6 +90,9 @@ pub struct State {
     pub(crate) changes: Vec<FileChange>,
     pub(crate) grace: Option<Grace>,
     pub(crate) tree_budget_spent: bool,
+    /// What the run may use in all, since the tree had no more for it.
+    #[serde(default)]
+    pub(crate) tree_cap: TreeAllowance,
     pub(crate) stop: Option<Stop>,
     pub(crate) ending: Option<Ending>,
 }
@@ -311,7 +315,12 @@ impl State {
                 self.lose_answer(*answer_lost);
                 self.halt(Stop::TimeUp);
             }
-            Event::TreeBudgetSpent => self.tree_budget_spent = true,
+            Event::TreeBudgetSpent { left } => {
+                self.tree_budget_spent = true;
+                if let Some(left) = left {
+                    self.draw_on(*left);
+                }
+            }
             Event::Cancelled { answer_lost, turn_only } => {
                 self.lose_answer(*answer_lost);
                 self.halt(if *turn_only { Stop::Turn } else { Stop::Cancelled });
@@ -598,6 +607,17 @@ impl State {
     }
 
     /// Stops waiting for the model; tools that are under way are answered for before anything else.
+    /// The tree pays for no more than that, and so not for the request that was to be sent.
+    fn draw_on(&mut self, left: TreeAllowance) {
+        let spent_usd = self.cost.at_least_usd();
+        self.tree_cap = TreeAllowance {
+            tokens: left.tokens.map(|tokens| self.tokens_spent().saturating_add(tokens)),
+            cost_usd: left.cost_usd.map(|usd| spent_usd + usd),
+        };
+        self.go_on_after_summary();
+        self.phase = Phase::TurnOver;
+    }
+
     fn halt(&mut self, stop: Stop) {
         match self.phase {
             Phase::Model => {

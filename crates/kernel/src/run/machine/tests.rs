@@ -30,7 +30,7 @@ use crate::{
     run::{
         assignment::{Assignment, Finish, RunRequest, TemplateFacts},
         event::{ApprovalDecision, Event, StopReason},
-        limits::RunLimits,
+        limits::{RunLimits, TreeAllowance},
         message::{AssistantPart, Message, ToolCall, ToolResult, UserPart},
         outcome::{ModelUsed, Outcome},
         tool_spec::{Concurrency, Repeatability, ToolSpec},

@@ -163,7 +163,7 @@ impl Keeper {
                 read.push(Letter { id: Some(id.clone()), text: String::new() });
             }
             // That the budget is spent is told to the instance, whose run ends by it.
-            self.budget.use_up(std::slice::from_ref(&entry.event));
+            self.budget.use_up(&entry.event);
         }
         self.write(entries).await?;
         Ok(read)
@@ -200,7 +200,7 @@ impl Keeper {
             log.show(RunEvent { run, seq, ts, event, detail });
             return;
         }
-        self.budget.use_up(std::slice::from_ref(&event));
+        self.budget.use_up(&event);
         log.recorded(seq, || vec![RunEvent { run, seq, ts, event, detail }]);
     }
 

@@ -73,7 +73,7 @@ fn nothing_is_taken_in_after_the_end() {
         script.does(Run::clock),
         script.does(Run::start),
         script.does(|run, now| run.announce("news", now)),
-        script.does(Run::tree_budget_spent),
+        script.does(|run, now| run.tree_budget_spent(TreeAllowance::default(), now)),
         script.does(Run::taken_over),
     ] {
         assert_eq!(events, []);

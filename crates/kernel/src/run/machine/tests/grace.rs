@@ -296,16 +296,53 @@ fn a_cap_that_pays_for_the_question_but_not_for_an_answer_sends_nothing() {
 }
 
 #[test]
-fn a_spent_tree_budget_counts_once_the_turn_is_over() {
+fn a_turn_that_the_tree_does_not_pay_for_is_not_begun() {
     let mut script = Script::begin(assignment());
-    script.replies(vec![read("a", "x")]);
-    script.does(Run::tree_budget_spent);
-    assert_eq!(script.does(Run::tree_budget_spent), []);
-    assert_eq!(script.open().len(), 1);
-    script.returns("a", "text").says("No.");
+    script.reads("a", "x");
+    let left = TreeAllowance { tokens: Some(script.run.expected_tokens() + 100), cost_usd: None };
+    script.does(|run, now| run.tree_budget_spent(left, now));
+    assert_eq!(script.offered(), ["complete_task"]);
+    script.replies(vec![complete("b", "saved")]);
+    let ending = script.outcome().ending;
+    assert_eq!((ending.status, ending.recovered_from), (Status::Goal, Some(RecoveredFrom::Budget)));
+}
+
+#[test]
+fn a_last_chance_keeps_within_what_the_tree_has_left() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "x")]).returns("a", &"x".repeat(4000));
+    let left = TreeAllowance { tokens: Some(script.run.expected_tokens() - 500), cost_usd: None };
+    script.does(|run, now| run.tree_budget_spent(left, now));
+    assert_eq!(script.offered(), ["complete_task"]);
+    assert!(!script.results()[0].1.contains("xxx"), "{:?}", script.results());
+    assert!(script.run.expected_tokens() <= left.tokens.unwrap());
+    script.says("No.");
     let ending = script.outcome().ending;
     assert_eq!(ending.status, Status::Budget);
     assert_eq!(ending.error.as_deref(), Some("the budget of the whole tree of agents was reached"));
+}
+
+#[test]
+fn a_tree_with_nothing_left_ends_the_run_without_a_request() {
+    for left in [
+        TreeAllowance { tokens: Some(0), cost_usd: None },
+        TreeAllowance { tokens: None, cost_usd: Some(0.0) },
+    ] {
+        let mut assignment = assignment();
+        assignment.model_limits.input_usd_per_million = Some(2.0);
+        let mut script = Script::begin(assignment);
+        script.reads("a", "x");
+        script.does(|run, now| run.tree_budget_spent(left, now));
+        assert_eq!(script.outcome().ending.status, Status::Budget, "{left:?}");
+    }
+}
+
+#[test]
+fn nothing_is_short_while_no_request_is_to_be_sent() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "x")]);
+    let left = TreeAllowance { tokens: Some(0), cost_usd: None };
+    assert_eq!(script.does(|run, now| run.tree_budget_spent(left, now)), []);
 }
 
 #[test]

@@ -39,7 +39,8 @@ enum Act {
     Delegate(usize),
     /// The result of a background agent is told.
     Deliver(usize),
-    SpendTree,
+    /// The tree has so many tokens left for the run.
+    SpendTree(u64),
     Cancel,
 }
 
@@ -121,7 +122,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Announce),
         2 => (0..3usize).prop_map(Act::Delegate),
         2 => (0..3usize).prop_map(Act::Deliver),
-        1 => Just(Act::SpendTree),
+        1 => (0..2000u64).prop_map(Act::SpendTree),
         1 => Just(Act::Cancel),
     ]
 }
@@ -260,7 +261,10 @@ impl Play {
             Act::Deliver(which) => {
                 self.feed(|run, now| run.announce_results("done", vec![child(which)], now));
             }
-            Act::SpendTree => self.feed(Run::tree_budget_spent),
+            Act::SpendTree(tokens) => {
+                let left = TreeAllowance { tokens: Some(tokens), cost_usd: None };
+                self.feed(|run, now| run.tree_budget_spent(left, now));
+            }
             // Every other time only the turn is stopped.
             Act::Cancel if self.script.events().count() % 2 == 0 => self.feed(Run::turn_stopped),
             Act::Cancel => self.feed(Run::cancelled),
