@@ -18,7 +18,7 @@ mod schema;
 pub mod transcript;
 
 pub use self::machine::{
-    Demand, Expected, ModelFailure, ModelRequest, PendingCall, Question, Reply, Run, RunError, Spent,
-    Stage, Step, ToolAnswer, fork, inputs, retry, state,
+    Demand, Expected, ModelFailure, ModelRequest, PendingCall, Question, Reply, Run, RunError,
+    Spent, Stage, Step, ToolAnswer, fork, inputs, retry, state,
 };
 pub(crate) use self::machine::{check_schema, milliseconds};

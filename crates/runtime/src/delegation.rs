@@ -19,7 +19,7 @@ mod waiting;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use attache_kernel::rights::filter::ToolSet;
+use attache_kernel::{rights::filter::ToolSet, run::outcome::RunResult};
 use serde_json::Value;
 
 pub use self::desk::Desk;
@@ -31,7 +31,7 @@ use self::{
 use crate::{
     host::Host,
     tasks::Delegate,
-    tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec},
+    tool::{Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec, artifacts::Artifacts},
 };
 
 /// One of the tools, for a run or for a client that is not a run.
@@ -51,6 +51,11 @@ trait Delegation: fmt::Debug + Send + Sync {
 
     /// Does what the arguments ask for. Dropping the future stops it.
     fn answer<'a>(&'a self, arguments: Value, delegate: &'a Delegate) -> ToolFuture<'a>;
+}
+
+/// What is told of an agent that was stopped with the call that waited for it.
+pub(crate) fn cut_off(result: &RunResult, artifacts: &Artifacts) -> ToolOutput {
+    report::bounded(report::ended(result), artifacts)
 }
 
 /// Every tool by which agents delegate.

@@ -285,6 +285,9 @@ impl Driver {
     }
 
     async fn interrupted(&mut self, interruption: Interruption) -> Result<(), StoreError> {
+        if interruption == Interruption::TimeUp {
+            self.stop_children();
+        }
         self.await_stopped_children().await?;
         match interruption {
             Interruption::TimeUp => self.feed(Run::clock).await,

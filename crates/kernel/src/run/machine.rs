@@ -34,17 +34,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use self::complete_task::check_schema;
+pub use self::{
+    budget::{Expected, Spent},
+    feed::{Reply, ToolAnswer},
+    retry::{ModelFailure, Stage},
+};
 use self::{
     calls::{Approval, OpenCall},
     complete_task::AnswerCheck,
     inputs::InputProblem,
     judge::Judge,
     state::{Phase, State},
-};
-pub use self::{
-    budget::{Expected, Spent},
-    feed::{Reply, ToolAnswer},
-    retry::{ModelFailure, Stage},
 };
 use crate::{
     id::{AgentName, QuestionId, RunId, ToolCallId},

@@ -8,13 +8,18 @@ use std::sync::Arc;
 use attache_kernel::{
     id::RunId,
     run::{
+        assignment::BackgroundWork,
         outcome::{RunResult, Status},
         subagent::SubagentNote,
     },
 };
 
 use super::Driver;
-use crate::{delegation::announcement, store::StoreError, tasks::NewsItem};
+use crate::{
+    delegation::announcement,
+    store::StoreError,
+    tasks::{NewsItem, RunHandle},
+};
 
 /// What the agent has not been told yet.
 #[derive(Debug, Default)]
@@ -71,6 +76,15 @@ impl Driver {
         let text = announcement(&ended);
         let delivers = ended.iter().map(|result| result.agent_id.clone()).collect();
         self.feed(|run, now| run.announce_results(&text, delivers, now)).await
+    }
+
+    /// The time of the run bounds that of the agents it waits for.
+    pub(super) fn stop_children(&self) {
+        let parent = self.context.delegate.as_ref().and_then(|delegate| delegate.parent());
+        let Some(parent) = parent else { return };
+        if self.run.assignment().background_work == BackgroundWork::Awaited {
+            parent.live().children.under_way().iter().for_each(RunHandle::cancel);
+        }
     }
 
     /// Subagents that were stopped have ended before the run goes on, and their ends are in its

@@ -14,13 +14,23 @@ use tracing::Instrument as _;
 use super::Driver;
 use crate::{
     approvals::Question,
+    delegation::cut_off,
     store::StoreError,
+    tasks::Delegate,
     tool::{
         AnswerForm, ChangeSink, Repeatability, Tool, ToolContext, ToolOutput,
         caller::{Caller, Lent, LentModel},
         output::Pieces,
     },
 };
+
+/// What a call leaves behind when it is stopped.
+struct Trace {
+    call: ToolCallId,
+    changes: ChangeSink,
+    /// How it starts an agent, if it is one that may.
+    delegate: Option<Delegate>,
+}
 
 impl Driver {
     /// Finds out what the calls that are judged next would do.
@@ -88,12 +98,17 @@ impl Driver {
             foresight: Arc::new(self.run.foresight(&call.id).cloned().unwrap_or_default()),
             output: pieces.sink(&call.id),
             changes: ChangeSink::default(),
+            delegate: context.delegate.as_ref().map(Delegate::for_call),
             ..context.clone()
         };
-        let mut sinks = Vec::with_capacity(calls.len());
+        let mut traces = Vec::with_capacity(calls.len());
         let begun = calls.into_iter().map(|call| {
             let context = own_context(&call);
-            sinks.push((call.id.clone(), context.changes.clone()));
+            traces.push(Trace {
+                call: call.id.clone(),
+                changes: context.changes.clone(),
+                delegate: context.delegate.clone().filter(|_| can_delegate(&call.tool)),
+            });
             self.answer(call, context)
         });
         let mut under_way: FuturesUnordered<_> = begun.collect();
@@ -135,7 +150,7 @@ impl Driver {
                 Ok(None) => return Ok(()),
                 Err(interruption) => {
                     drop(under_way);
-                    self.record_cut_off(sinks).await?;
+                    self.record_cut_off(traces).await?;
                     return self.interrupted(interruption).await;
                 }
             }
@@ -151,22 +166,29 @@ impl Driver {
         Ok(())
     }
 
-    /// Records what calls did to files before they were stopped; they do no more.
-    async fn record_cut_off(
-        &mut self,
-        sinks: Vec<(ToolCallId, ChangeSink)>,
-    ) -> Result<(), StoreError> {
-        for (id, sink) in sinks {
-            let changes = sink.close();
-            let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
-            if paths.is_empty() {
-                continue;
+    /// Records what is known of calls that were stopped: what they did to files, and how far the agents
+    /// came for which they waited. They do no more.
+    async fn record_cut_off(&mut self, traces: Vec<Trace>) -> Result<(), StoreError> {
+        let mut known = Vec::new();
+        for Trace { call, changes, delegate } in traces {
+            let changes = changes.close();
+            let agent = delegate.as_ref().and_then(Delegate::started);
+            if let Some(agent) = agent.filter(|agent| agent.is_cancelled()) {
+                // Dropped with the runtime, there is nothing to wait for.
+                let Ok(result) = agent.result().await else { continue };
+                let answer = cut_off(&result, &self.context.artifacts);
+                known.push((call, into_answer("the agent", answer)));
+            } else if !changes.is_empty() {
+                let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+                let text = format!("it was stopped after it had changed {}", paths.join(", "));
+                known.push((
+                    call,
+                    ToolAnswer { text, is_error: true, changes, ..ToolAnswer::default() },
+                ));
             }
-            let text = format!("it was stopped after it had changed {}", paths.join(", "));
-            let answer = ToolAnswer { text, is_error: true, changes, ..ToolAnswer::default() };
-            self.feed(|run, now| run.tool_returned(&id, answer, now)).await?;
         }
-        Ok(())
+        self.note_news().await?;
+        self.feed(|run, now| run.calls_cut_off(known, now)).await
     }
 
     /// Whether what has begun need not be in the journal before it is done: only calls that may be made

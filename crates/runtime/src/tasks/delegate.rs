@@ -36,6 +36,8 @@ pub struct Delegate {
     fork: Option<Arc<Fork>>,
     /// The agents there are; the calls of one turn look them up once.
     agents: Arc<OnceLock<Inventory>>,
+    /// The agent that was started for the call in hand.
+    started: Arc<OnceLock<RunHandle>>,
 }
 
 /// Who delegates.
@@ -75,12 +77,23 @@ impl Delegate {
     }
 
     fn of_principal(host: Arc<Host>, runs: WeakRuns, principal: Principal) -> Self {
-        Self { host, runs, principal, fork: None, agents: Arc::default() }
+        let (agents, started) = (Arc::default(), Arc::default());
+        Self { host, runs, principal, fork: None, agents, started }
     }
 
     /// The same for another turn, with what the parent has said and seen.
     pub(crate) fn forking(self, fork: Option<Arc<Fork>>) -> Self {
         Self { fork, agents: Arc::default(), ..self }
+    }
+
+    /// The same for one more call.
+    pub(crate) fn for_call(&self) -> Self {
+        Self { started: Arc::default(), ..self.clone() }
+    }
+
+    /// The agent that was started for this call.
+    pub(crate) fn started(&self) -> Option<&RunHandle> {
+        self.started.get()
     }
 
     /// The run that delegates; none if a client does.
@@ -191,7 +204,10 @@ impl Delegate {
         if let (Err(_), SubagentNote::Started { agent_id, name, .. }) = (&started, note) {
             news.tell(NewsItem::Note(SubagentNote::Ended { agent_id, name, success: false }));
         }
-        Ok((started?, prepared.notices))
+        let started = started?;
+        // A call starts one agent.
+        drop(self.started.set(started.clone()));
+        Ok((started, prepared.notices))
     }
 
     /// Starts an agent that nobody waits for. A client's agent works in a process of its own where the

@@ -9,7 +9,7 @@ use std::{
 use attache_kernel::{
     id::RunId,
     run::{
-        assignment::Assignment,
+        assignment::{Assignment, BackgroundWork},
         letter::Letter,
         outcome::{Changes, RunResult, Status, Surroundings},
     },
@@ -149,7 +149,9 @@ async fn carry_out(
     });
     // Nothing below a run outlives it: what it no longer waits for is stopped.
     let below = live.children.under_way();
-    if outcome.ending.status != Status::Goal {
+    let goes_on = run.assignment().background_work == BackgroundWork::LeftRunning
+        && outcome.ending.status == Status::Goal;
+    if !goes_on {
         below.iter().for_each(RunHandle::cancel);
     }
     for child in below {

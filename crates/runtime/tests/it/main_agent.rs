@@ -11,7 +11,9 @@ use attache_kernel::{
     run::{
         ModelRequest, Reply,
         event::{Attendance, StartedBy, StopReason},
+        limits::ExplicitLimits,
         message::{AssistantPart, Message, ToolCall, UserPart},
+        outcome::RecoveredFrom,
     },
 };
 use attache_runtime::{
@@ -169,7 +171,12 @@ impl Office {
     }
 
     async fn begin(&self) -> RunHandle {
-        let order = Order { model: Some("scripted".into()), ..Order::new(Subject::Main, "go") };
+        self.begin_within(ExplicitLimits::default()).await
+    }
+
+    async fn begin_within(&self, limits: ExplicitLimits) -> RunHandle {
+        let order =
+            Order { model: Some("scripted".into()), limits, ..Order::new(Subject::Main, "go") };
         self.runtime.start(self.runtime.prepare(order).await.unwrap()).await.unwrap()
     }
 
@@ -598,4 +605,82 @@ async fn the_three_tools_of_subagents_list_describe_and_run() {
         answers[3],
         json!({"agent_name": "worker", "task": "t", "success": true, "output": "did t", "error": null})
     );
+}
+
+const ONE_SECOND: ExplicitLimits = ExplicitLimits {
+    max_time_seconds: Some(1),
+    max_turns: None,
+    grace_period_seconds: None,
+    max_tokens: None,
+    max_cost_usd: None,
+};
+
+#[tokio::test]
+async fn the_time_of_the_main_agent_bounds_its_waiting_for_background_agents() {
+    let office = office([
+        vec![in_background("a")],
+        vec![Act::Says("It is on its way.")],
+        vec![Act::Says("It was stopped.")],
+    ]);
+    let _shut = office.gate("a");
+    let main = office.begin_within(ONE_SECOND).await;
+    let result = main.result().await.unwrap();
+    assert_eq!((result.status, result.result.as_str()), (Status::Goal, "It was stopped."));
+    assert_eq!(result.recovered_from, Some(RecoveredFrom::Timeout));
+    let launched = json_of(&office.answers(1)[0]);
+    let said = told(&office.asked()[2]);
+    let told = said.iter().find(|text| text.contains("A background agent has ended")).unwrap();
+    assert!(told.contains(launched["agent_id"].as_str().unwrap()), "{told}");
+    assert!(told.contains("aborted"), "{told}");
+}
+
+#[tokio::test]
+async fn a_background_agent_that_ends_after_the_last_turn_is_announced_in_the_last_chance() {
+    let office = office([
+        vec![in_background("a")],
+        vec![Act::Says("It is on its way.")],
+        vec![Act::Says("It found what we need.")],
+    ]);
+    let gate = office.gate("a");
+    let two = ExplicitLimits { max_turns: Some(2), ..ExplicitLimits::default() };
+    let main = office.begin_within(two).await;
+    let mut seen = main.events(1);
+    while !matches!(seen.next().await.unwrap().event, Event::Awaiting { .. }) {}
+    gate.notify_one();
+    let result = main.result().await.unwrap();
+    assert_eq!((result.status, result.result.as_str()), (Status::Goal, "It found what we need."));
+    assert_eq!(result.recovered_from, Some(RecoveredFrom::MaxTurns));
+    assert!(told(&office.asked()[2]).iter().any(|text| text.contains("did a")));
+}
+
+#[tokio::test]
+async fn a_call_whose_agent_was_stopped_with_it_tells_how_to_continue_the_agent() {
+    let both = [false, true];
+    for cancels in both {
+        let office = office([vec![task("a")], vec![Act::Says("It was stopped.")]]);
+        let _shut = office.gate("a");
+        let limits = if cancels { ExplicitLimits::default() } else { ONE_SECOND };
+        let main = office.begin_within(limits).await;
+        office.script.reached.notified().await;
+        if cancels {
+            main.cancel();
+        }
+        let result = main.result().await.unwrap();
+        let status = if cancels { Status::Aborted } else { Status::Goal };
+        assert_eq!((result.status, result.turns_used), (status, 1));
+        let events = events(&main).await;
+        let child = events.iter().find_map(|event| match event {
+            Event::SubAgentStart { agent_id, .. } => Some(agent_id.to_string()),
+            _ => None,
+        });
+        let answer = events.iter().find_map(|event| match event {
+            Event::ToolReturned { result, .. } => Some(result.clone()),
+            _ => None,
+        });
+        let answer = answer.unwrap();
+        let told = json_of(&answer.text);
+        assert_eq!(told["agent_id"].as_str(), child.as_deref());
+        assert_eq!((&told["status"], answer.is_error), (&json!("aborted"), true));
+        assert!(told["result"].is_string() && told["partial"] == json!(true), "{told}");
+    }
 }

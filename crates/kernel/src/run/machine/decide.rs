@@ -70,16 +70,21 @@ impl Run {
         })
     }
 
-    /// Whether the main agent has answered while background agents work for it. What they find may
-    /// change its answer.
+    /// Whether the agent has answered, or has come to its last chance, while background agents work for
+    /// it. What they find may change its answer, so it is told first. Only its time bounds the waiting.
     fn is_to_wait_for_background(&self, now_ms: u64) -> bool {
-        self.assignment.finish == Finish::TextAnswer
-            && self.assignment.background_work == BackgroundWork::Awaited
-            && !self.state.background.is_empty()
+        let limit = || self.limit_reached(now_ms);
+        self.awaits_background()
             && self.state.stop.is_none()
             && self.state.grace.is_none()
-            && self.goal().is_some()
-            && self.limit_reached(now_ms).is_none()
+            && (self.goal().is_some() || limit().is_some())
+            && limit() != Some(RecoveredFrom::Timeout)
+    }
+
+    /// Whether background agents work for it whose results it is to see.
+    fn awaits_background(&self) -> bool {
+        self.assignment.background_work == BackgroundWork::Awaited
+            && !self.state.background.is_empty()
     }
 
     /// Whether somebody stopped the turn, but not the background agents.
@@ -91,8 +96,12 @@ impl Run {
 
     /// How the run ends, if it ends now.
     fn conclusion(&self, now_ms: u64) -> Option<Ending> {
-        let is_cut_off =
-            self.state.stop == Some(Stop::Cancelled) && !self.state.background.is_empty();
+        // An answer that was given before the background agents had ended is not its last word.
+        let is_cut_off = match self.state.stop {
+            Some(Stop::Cancelled | Stop::Turn) => !self.state.background.is_empty(),
+            Some(Stop::TimeUp) | None => self.state.grace.is_none() && self.awaits_background(),
+            Some(Stop::Failed { .. }) => false,
+        };
         if let Some(ending) = self.goal().filter(|_| !is_cut_off) {
             return Some(ending);
         }
@@ -254,6 +263,9 @@ impl Run {
             Some(_) => self.state.calls.first_open()?,
         };
         let (text, is_error) = match (&call.disposition, &call.approval, &self.state.stop) {
+            (Disposition::Complete, _, None) if self.is_to_wait_for_background(now_ms) => {
+                (prose::BACKGROUND_WORKS.to_owned(), false)
+            }
             (Disposition::Complete, _, _) => (prose::ACCEPTED.to_owned(), false),
             (Disposition::Answer { text }, _, _) => (text.clone(), true),
             (_, Approval::Refused { words }, _) => (prose::not_approved(words.as_deref()), true),

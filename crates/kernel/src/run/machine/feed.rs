@@ -277,9 +277,31 @@ impl Run {
         output: ToolAnswer,
         now: Duration,
     ) -> Vec<Event> {
-        let Some(call) = self.executable(id).filter(|call| call.is_under_way()) else {
-            return Vec::new();
-        };
+        match self.return_of(id, output, now) {
+            Some(event) => self.happened(event, now),
+            None => Vec::new(),
+        }
+    }
+
+    /// Calls were stopped, and this is known of them. Call it before [`Run::cancelled`] or [`Run::clock`],
+    /// which says what follows.
+    pub fn calls_cut_off(
+        &mut self,
+        answers: Vec<(ToolCallId, ToolAnswer)>,
+        now: Duration,
+    ) -> Vec<Event> {
+        let mut events = Vec::new();
+        for (id, answer) in answers {
+            if let Some(event) = self.return_of(&id, answer, now) {
+                self.state.apply(&event, milliseconds(now));
+                events.push(event);
+            }
+        }
+        events
+    }
+
+    fn return_of(&self, id: &ToolCallId, output: ToolAnswer, now: Duration) -> Option<Event> {
+        let call = self.executable(id).filter(|call| call.is_under_way())?;
         let result = ToolResult {
             call_id: id.clone(),
             text: output.text,
@@ -293,7 +315,7 @@ impl Run {
             *changes = output.changes;
             *delivers = output.delivers;
         }
-        self.happened(event, now)
+        Some(event)
     }
 
     /// Time has passed. Before [`Run::deadline`] nothing follows; after it the run stops waiting for
@@ -302,6 +324,9 @@ impl Run {
         let waiting =
             self.is_calling_model() || matches!(self.state.phase, Phase::Tools | Phase::Awaiting);
         let up = self.deadline().is_some_and(|deadline| now >= deadline);
+        if up && self.state.phase == Phase::TurnOver {
+            return self.settle(now);
+        }
         if !(waiting && up) {
             return Vec::new();
         }

@@ -31,6 +31,9 @@ pub(crate) const GO_ON: &str = "Go on.";
 pub(crate) const WAS_CUT_OFF: &str = "(Your last answer was cut off.)";
 /// What is answered to the call that ended the run.
 pub(crate) const ACCEPTED: &str = "Accepted.";
+/// What an answer gets that was handed in while background agents work for the agent.
+pub(crate) const BACKGROUND_WORKS: &str = "Noted. Agents that you started still work in the \
+    background. You are told when one ends; then call complete_task again with your final answer.";
 /// What an answer gets that was handed in while a message was on its way.
 pub(crate) const LETTERS_WAIT: &str =
     "Not accepted yet: a message for you came in. Read it, then call complete_task again.";

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     id::{RunId, ToolCallId},
     model::usage::{Cost, Usage},
+    rights::tool_name::BuiltinTool,
     run::{
         conversation::Conversation,
         event::{
@@ -25,7 +26,7 @@ use crate::{
         },
         file_change::FileChange,
         limits::TreeAllowance,
-        message::{Artifact, AssistantPart, Message, ToolResult, text_of},
+        message::{Artifact, AssistantPart, Message, ToolCall, ToolResult, text_of},
         outcome::{Ending, RecoveredFrom},
     },
 };
@@ -496,8 +497,7 @@ impl State {
         if has_text {
             self.last_text = text;
         }
-        let streaks =
-            if dispositions.is_empty() { Vec::new() } else { self.repetition.take_in(message) };
+        let streaks = self.streaks(message, dispositions);
         let calls = message.calls().zip(dispositions).zip(streaks);
         let calls = calls.map(|((call, disposition), streak)| {
             OpenCall::new(call.id.clone(), call.name.clone(), disposition.clone(), streak)
@@ -518,6 +518,28 @@ impl State {
             self.reminded = false;
             self.last_reply = LastReply::Calls;
             self.phase = Phase::Tools;
+        }
+    }
+
+    /// For each call how often it has now been made in a row. To ask again for an agent that still works
+    /// is no repetition: the answer may be another one each time.
+    fn streaks(&mut self, message: &Arc<Message>, dispositions: &[Disposition]) -> Vec<u32> {
+        let is_poll = |(call, disposition): (&ToolCall, &Disposition)| {
+            let tool = match disposition {
+                Disposition::Execute { tool } => tool.builtin(),
+                Disposition::Answer { .. } | Disposition::Complete => None,
+            };
+            let asked = call.arguments().ok().and_then(|arguments| arguments["agent_id"].as_str());
+            let known = |id: &str| self.background.iter().any(|own| own.as_str().starts_with(id));
+            tool == Some(BuiltinTool::TaskOutput) && asked.is_some_and(|id| known(id.trim()))
+        };
+        if dispositions.is_empty() {
+            Vec::new()
+        } else if message.calls().zip(dispositions).all(is_poll) {
+            self.repetition = Repetition::default();
+            vec![1; dispositions.len()]
+        } else {
+            self.repetition.take_in(message)
         }
     }
 
@@ -589,6 +611,7 @@ impl State {
             self.last_reply = LastReply::None;
             self.silent_turns = 0;
             self.stop = self.stop.take().filter(|stop| *stop != Stop::Turn);
+            self.calls = OpenCalls::default();
         }
     }
 
@@ -637,6 +660,10 @@ impl State {
             }
             Phase::Awaiting => {
                 self.phase = Phase::Between;
+                if stop == Stop::TimeUp {
+                    // What it answered was not its last word.
+                    self.calls = OpenCalls::default();
+                }
                 self.stop = Some(stop);
             }
             Phase::Tools | Phase::Between | Phase::TurnOver => self.stop = Some(stop),

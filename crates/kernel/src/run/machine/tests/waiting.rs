@@ -3,7 +3,9 @@
 use super::*;
 use crate::run::{
     ModelFailure, Stage,
+    event::Attendance,
     outcome::{RecoveredFrom, Status},
+    subagent::SubagentNote,
 };
 
 fn transient(message: &str) -> ModelFailure {
@@ -195,4 +197,153 @@ fn what_was_counted_of_a_lost_answer_counts_for_budgets() {
     let mut script = Script::begin(assignment());
     script.replies(vec![read("a", "x")]);
     assert_eq!(script.does(|run, now| run.lost_answer_counted(counted, None, now)), []);
+}
+
+#[test]
+fn what_is_known_of_a_call_that_was_cut_off_is_its_answer() {
+    let known = || ToolAnswer { text: "half".to_owned(), is_error: true, ..ToolAnswer::default() };
+    for (act, status) in [
+        (Run::cancelled as fn(&mut Run, Duration) -> Vec<Event>, Status::Aborted),
+        (Run::clock, Status::Timeout),
+    ] {
+        for both in [true, false] {
+            let mut script = Script::begin(assignment());
+            script.replies(vec![read("a", "x"), read("b", "y")]);
+            script.begins("a");
+            script.begins("b");
+            script.passes(100_000).does(|run, now| {
+                let cut_off = if both { vec!["a", "b", "c"] } else { vec!["a"] };
+                let cut_off = cut_off.into_iter().map(|id| (ToolCallId::new(id), known()));
+                run.calls_cut_off(cut_off.collect(), now)
+            });
+            script.does(act);
+            assert_eq!(script.results()[0].1, "half");
+            assert_eq!(script.results()[1].1 == "half", both);
+            if status == Status::Timeout {
+                assert_eq!(script.offered(), ["complete_task"]);
+                script.says("No.");
+            }
+            let outcome = script.outcome();
+            assert_eq!((outcome.ending.status, outcome.turns_used), (status, 1));
+        }
+    }
+}
+
+fn launches(script: &mut Script, id: &str) {
+    let note = SubagentNote::Started {
+        agent_id: RunId::new(id),
+        name: AgentName::new("helper"),
+        description: "help".to_owned(),
+        attendance: Attendance::Background,
+    };
+    script.does(|run, now| run.subagent(note, now));
+}
+
+fn ends(script: &mut Script, id: &str) {
+    let delivers = vec![RunId::new(id)];
+    script.does(|run, now| run.announce_results("It ended: found.", delivers, now));
+}
+
+#[test]
+fn an_agent_that_hands_in_waits_for_its_background_agents_and_is_told() {
+    let mut script = Script::begin(assignment());
+    launches(&mut script, "agent-7");
+    launches(&mut script, "agent-8");
+    script.replies(vec![complete("a", "too early")]);
+    assert_eq!(script.run.next_step(), Step::Await);
+    assert!(script.results()[0].1.contains("call complete_task again"), "{:?}", script.results());
+    ends(&mut script, "agent-7");
+    assert_eq!(script.last_said(), "It ended: found.");
+    script.replies(vec![complete("b", "still too early")]);
+    assert_eq!(script.run.next_step(), Step::Await);
+    ends(&mut script, "agent-8");
+    script.replies(vec![complete("c", "with what they found")]);
+    let ending = script.outcome().ending;
+    assert_eq!((ending.status, ending.result.as_str()), (Status::Goal, "with what they found"));
+    assert_eq!(ending.recovered_from, None);
+}
+
+#[test]
+fn background_agents_are_told_of_in_the_last_chance_when_turns_are_used_up() {
+    let limited = |agent: Assignment| {
+        let limits = RunLimits { max_turns: 1, ..agent.limits };
+        Assignment { limits, ..agent }
+    };
+    for (agent, answers) in [(main_agent(), true), (main_agent(), false), (assignment(), false)] {
+        let mut script = Script::begin(limited(agent));
+        launches(&mut script, "agent-7");
+        if answers {
+            script.says("They work.");
+        } else {
+            script.replies(vec![read("a", "x")]).returns("a", "text");
+        }
+        assert_eq!(script.run.next_step(), Step::Await);
+        ends(&mut script, "agent-7");
+        let said = format!("{:?}", script.run.conversation().messages());
+        assert!(said.find("It ended: found.") < said.find("All turns are used up"), "{said}");
+        match script.run.assignment().finish {
+            Finish::TextAnswer => script.says("All of it."),
+            Finish::CompleteTask => script.replies(vec![complete("z", "All of it.")]),
+        };
+        let ending = script.outcome().ending;
+        assert_eq!((ending.status, ending.result.as_str()), (Status::Goal, "All of it."));
+        assert_eq!(ending.recovered_from, Some(RecoveredFrom::MaxTurns));
+    }
+}
+
+#[test]
+fn the_wall_clock_bounds_the_waiting_for_background_agents() {
+    for agent in [main_agent(), assignment()] {
+        let mut script = Script::begin(agent);
+        launches(&mut script, "agent-7");
+        match script.run.assignment().finish {
+            Finish::TextAnswer => script.says("They work."),
+            Finish::CompleteTask => script.replies(vec![complete("a", "They work.")]),
+        };
+        assert_eq!(script.run.next_step(), Step::Await);
+        script.passes(100_000).does(Run::clock);
+        ends(&mut script, "agent-7");
+        match script.run.assignment().finish {
+            Finish::TextAnswer => script.says("What there is."),
+            Finish::CompleteTask => script.replies(vec![complete("z", "What there is.")]),
+        };
+        let ending = script.outcome().ending;
+        assert_eq!((ending.status, ending.result.as_str()), (Status::Goal, "What there is."));
+        assert_eq!(ending.recovered_from, Some(RecoveredFrom::Timeout));
+    }
+}
+
+#[test]
+fn without_a_last_chance_an_answer_before_its_background_agents_end_is_a_piece() {
+    let limits = |limits: &mut RunLimits| limits.grace_period_seconds = 0;
+    let agent = Assignment { limits: with_limits(limits).limits, ..main_agent() };
+    let mut script = Script::begin(agent);
+    launches(&mut script, "agent-7");
+    script.says("They work.").passes(100_000).does(Run::clock);
+    let ending = script.outcome().ending;
+    assert_eq!((ending.status, ending.partial), (Status::Timeout, true));
+    assert_eq!(ending.result, "They work.");
+}
+
+#[test]
+fn asking_for_an_agent_that_still_works_is_no_loop() {
+    let output = BuiltinTool::TaskOutput;
+    let tools = [tool(output, Concurrency::Parallel, Repeatability::Repeatable)];
+    let agent = assignment().with_tools(tools.to_vec());
+    let agent = Assignment { limits: RunLimits { max_turns: 30, ..agent.limits }, ..agent };
+    let mut script = Script::begin(agent);
+    launches(&mut script, "agent-7");
+    let polls = |script: &mut Script, times: u32| {
+        for number in 0..times {
+            let id = format!("{number}-{}", script.now_ms);
+            let asked = call(&id, "TaskOutput", r#"{"agent_id": "agent-7"}"#);
+            script.replies(vec![asked]).returns(&id, "running").passes(1);
+        }
+    };
+    polls(&mut script, 8);
+    assert!(!format!("{:?}", script.run.conversation()).contains("in a row"));
+    assert!(script.offered().len() > 1, "no last chance");
+    ends(&mut script, "agent-7");
+    polls(&mut script, 6);
+    assert_eq!(script.offered(), ["complete_task"], "it has the answer already");
 }
