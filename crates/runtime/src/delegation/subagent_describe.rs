@@ -4,7 +4,7 @@ use attache_kernel::rights::tool_name::BuiltinTool;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Delegation, request::read};
+use super::{Delegation, request::read, task::lookup_reason};
 use crate::{
     tasks::Delegate,
     tool::{ToolFuture, ToolOutput, ToolSpec},
@@ -39,7 +39,10 @@ fn answer(request: &Request, delegate: &Delegate) -> ToolOutput {
     let inventory = delegate.host().inventory();
     let record = match inventory.find(&request.name) {
         Ok(record) => record,
-        Err(error) => return ToolOutput::error(format!("Sub-agent execution failed: {error}")),
+        Err(error) => {
+            let why = lookup_reason(&error.into(), delegate);
+            return ToolOutput::error(format!("Sub-agent execution failed: {why}"));
+        }
     };
     let Some(definition) = record.definition.as_deref() else {
         return ToolOutput::error(format!("nothing could be read of `{}`", record.name));

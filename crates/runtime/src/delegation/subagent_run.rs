@@ -74,6 +74,9 @@ impl SubagentRun {
 
 async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
     let failed = |why: String| ToolOutput::error(format!("Sub-agent execution failed: {why}"));
+    if request.task.trim().is_empty() {
+        return Err(failed("there is no task: `task` is empty".to_owned()));
+    }
     let agent = delegate.agent(&request.name);
     let agent = agent.map_err(|error| failed(lookup_reason(&error, delegate)))?;
     let order = Order { model: request.model, ..Order::new(agent, request.task.clone()) };

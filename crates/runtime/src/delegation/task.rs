@@ -77,6 +77,9 @@ impl Task {
 
 async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
     let description = request.description.trim().to_owned();
+    if request.prompt.trim().is_empty() {
+        return Err(ToolOutput::error("there is no task: `prompt` is empty"));
+    }
     let mut is_background = request.run_in_background == Some(true);
     let subject = if let Some(id) = &request.resume {
         match earlier::find(id, delegate).await? {
@@ -186,10 +189,10 @@ fn unknown(error: &OrderError, delegate: &Delegate) -> ToolOutput {
 /// Why there is no such agent, and which there are.
 pub(super) fn lookup_reason(error: &OrderError, delegate: &Delegate) -> String {
     match error {
-        OrderError::Agent(LookupError::Unknown { name, nearest, .. }) => {
+        OrderError::Agent(LookupError::Unknown { name, meant, .. }) => {
             let agents = delegate.agents();
             let meant =
-                nearest.first().map_or(String::new(), |name| format!(" Did you mean `{name}`?"));
+                meant.as_ref().map_or(String::new(), |name| format!(" Did you mean `{name}`?"));
             let names = offered::names(&agents.records);
             format!("Unknown subagent type '{name}'.{meant} Available: {names}")
         }

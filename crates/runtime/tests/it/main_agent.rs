@@ -684,3 +684,26 @@ async fn a_call_whose_agent_was_stopped_with_it_tells_how_to_continue_the_agent(
         assert!(told["result"].is_string() && told["partial"] == json!(true), "{told}");
     }
 }
+
+#[tokio::test]
+async fn what_cannot_be_delegated_is_told_with_what_there_is() {
+    let describe = |name: &str| Act::Calls("subagent_describe", json!({ "name": name }));
+    let office = office([
+        vec![
+            task(" "),
+            Act::Calls("subagent_run", json!({"name": "worker", "task": ""})),
+            describe("nix"),
+            describe("workr"),
+        ],
+        vec![Act::Says("ok")],
+    ]);
+    office.run().await;
+    let answers = office.answers(1);
+    assert_eq!(answers[0], "there is no task: `prompt` is empty");
+    assert_eq!(answers[1], "Sub-agent execution failed: there is no task: `task` is empty");
+    assert!(!answers[2].contains("Did you mean"), "{}", answers[2]);
+    assert!(answers[3].contains("Did you mean `worker`?"), "{}", answers[3]);
+    for answer in &answers[2..] {
+        assert!(answer.contains("Available: ") && answer.contains("slow"), "{answer}");
+    }
+}

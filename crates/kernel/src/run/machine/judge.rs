@@ -17,7 +17,7 @@ use crate::{
     rights::{
         filter::ToolSet,
         permission::{Foresight, Permission, SharedGuard},
-        tool_name::ToolName,
+        tool_name::{BuiltinTool, ToolName},
     },
     run::{
         assignment::{Assignment, Finish},
@@ -181,12 +181,19 @@ impl Judge {
             None => prose::unknown_tool(&call.name, &self.offered),
             Some(Some(reason)) => prose::withheld_tool(&call.name, reason),
             Some(None) => match call.arguments() {
+                Err(problem) if is_delegation(&tool) => {
+                    prose::unreadable_arguments(&problem.to_string(), stop)
+                }
                 Err(problem) => prose::bad_arguments(&call.name, &problem.to_string(), stop),
                 Ok(_) => return Disposition::Execute { tool },
             },
         };
         Disposition::Answer { text }
     }
+}
+
+fn is_delegation(tool: &ToolName) -> bool {
+    tool.builtin().is_some_and(|tool| BuiltinTool::DELEGATION.contains(&tool))
 }
 
 fn not_executed(reason: &str) -> Disposition {

@@ -152,15 +152,23 @@ pub(crate) fn not_approved(words: Option<&str>) -> String {
 
 /// An answer to a call whose arguments are not a JSON object.
 pub(crate) fn bad_arguments(name: &str, problem: &str, stop: StopReason) -> String {
-    let cut = match stop {
+    let values = [("name", name), ("problem", problem), ("cut", cut_off(stop))];
+    with(prose!("bad_arguments"), &values)
+}
+
+/// The same for a tool that starts agents: whoever reads its answers knows them by their beginning.
+pub(crate) fn unreadable_arguments(problem: &str, stop: StopReason) -> String {
+    format!("failed to parse function arguments: {problem}.{}", cut_off(stop))
+}
+
+fn cut_off(stop: StopReason) -> &'static str {
+    match stop {
         StopReason::Length => " Your answer was cut off at the output limit: write less at once.",
         StopReason::EndTurn
         | StopReason::ToolUse
         | StopReason::ContentFilter
         | StopReason::Other => "",
-    };
-    let values = [("name", name), ("problem", problem), ("cut", cut)];
-    with(prose!("bad_arguments"), &values)
+    }
 }
 
 /// An answer to a `complete_task` whose output does not fit.

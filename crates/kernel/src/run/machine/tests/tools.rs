@@ -64,6 +64,15 @@ fn arguments_that_are_no_object_are_answered_with_the_problem() {
 }
 
 #[test]
+fn arguments_of_delegation_tools_that_are_no_object_are_answered_as_they_answer() {
+    let task = tool(BuiltinTool::Task, Concurrency::Parallel, Repeatability::Once);
+    let mut script = Script::begin(assignment().with_tools(vec![task]));
+    script.replies(vec![call("a", "Task", "{\"prompt\": \"l")]);
+    let answer = &script.results()[0].1;
+    assert!(answer.starts_with("failed to parse function arguments: not valid JSON"), "{answer}");
+}
+
+#[test]
 fn parallel_calls_are_answered_in_order_and_once() {
     let mut script = Script::begin(assignment());
     script.replies(vec![read("a", "1"), call("b", "nothing", "{}"), read("c", "3")]);
