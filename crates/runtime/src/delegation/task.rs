@@ -77,7 +77,9 @@ impl Task {
 
 async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, ToolOutput> {
     let description = request.description.trim().to_owned();
-    if request.prompt.trim().is_empty() {
+    // The inputs of an agent may say all there is to say.
+    let has_inputs = request.inputs.as_ref().is_some_and(|inputs| !inputs.is_empty());
+    if request.prompt.trim().is_empty() && !has_inputs {
         return Err(ToolOutput::error("there is no task: `prompt` is empty"));
     }
     let mut is_background = request.run_in_background == Some(true);

@@ -72,25 +72,13 @@ impl Driver {
         // Calls that are still running when this turn is interrupted are told to stop.
         let stop = self.cancel.child_token();
         let _stopped = stop.clone().drop_guard();
-        let answer_form = if self.model.wants_structured_results() {
-            AnswerForm::TextAndData
-        } else {
-            AnswerForm::Text
-        };
         // Only servers of MCP ask something of the run.
         let asks = calls.iter().any(|call| matches!(call.tool, ToolName::Mcp { .. }));
         let caller = asks.then(|| Caller::new(&self.run, &self.approvals, &self.model));
-        let delegates = calls.iter().any(|call| can_delegate(&call.tool));
         let context = ToolContext {
             cancel: stop,
-            answer_form,
-            delegate: self.context.delegate.clone().map(|delegate| {
-                let fork = delegates.then(|| Arc::new(Fork::from_parent(&self.run)));
-                delegate.forking(fork)
-            }),
-            usual_time_limit: self.patience.tool,
             caller: caller.as_ref().map(|(caller, _)| Arc::clone(caller)),
-            ..self.context.clone()
+            ..self.shared_context(&calls)
         };
         let mut lent = caller.map(|(_, lent)| lent);
         let mut pieces = Pieces::new();
@@ -155,6 +143,22 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// What the calls of a turn share.
+    fn shared_context(&self, calls: &[PendingCall]) -> ToolContext {
+        let answer_form = if self.model.wants_structured_results() {
+            AnswerForm::TextAndData
+        } else {
+            AnswerForm::Text
+        };
+        let delegates = calls.iter().any(|call| can_delegate(&call.tool));
+        let delegate = self.context.delegate.clone().map(|delegate| {
+            let fork = delegates.then(|| Arc::new(Fork::from_parent(&self.run)));
+            delegate.forking(fork)
+        });
+        let usual_time_limit = self.patience.tool;
+        ToolContext { answer_form, delegate, usual_time_limit, ..self.context.clone() }
     }
 
     /// Records what the run's model was used for besides its turns.
