@@ -71,6 +71,13 @@ impl Default for Patience {
     }
 }
 
+impl Patience {
+    /// The same, with the stall time-out of a model that has one of its own.
+    pub(crate) fn stalling_after(self, stall: Option<Duration>) -> Self {
+        Self { stall: stall.unwrap_or(self.stall), ..self }
+    }
+}
+
 /// A run that stopped in the middle because it can no longer be written down.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]

@@ -220,7 +220,9 @@ fn agents_in_every_phase() {
     );
     check("agents", &state);
     let all: Vec<RunId> = state.session.blocks().map(|agent| agent.id.clone()).collect();
-    all.iter().for_each(|id| state.blocks.toggle(id));
+    for id in &all {
+        state.blocks.toggle(id);
+    }
     check("agents-unfolded", &state);
 }
 

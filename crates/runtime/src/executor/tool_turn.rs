@@ -158,7 +158,7 @@ impl Driver {
             delegate.forking(fork)
         });
         let usual_time_limit = self.patience.tool;
-        ToolContext { answer_form, delegate, usual_time_limit, ..self.context.clone() }
+        ToolContext { answer_form, usual_time_limit, delegate, ..self.context.clone() }
     }
 
     /// Records what the run's model was used for besides its turns.

@@ -16,6 +16,7 @@ use attache_kernel::{
     rights::permission::Stance,
     run::{
         Run,
+        assignment::Assignment,
         limits::RunLimits,
         transcript::{fold, fold_through_turn},
     },
@@ -77,11 +78,7 @@ impl Host {
             Some((_, Changed::Yes)) | None => order.trust.or_recorded(Trust::Untrusted),
         };
         let above = order.parent.as_ref().map(RunHandle::assignment);
-        let depth =
-            above.map_or(before.depth, |above| before.depth.max(above.depth.saturating_add(1)));
-        if above.is_some() && depth > self.offer.max_depth {
-            return Err(OrderError::TooDeep { depth, max_depth: self.offer.max_depth });
-        }
+        let depth = self.depth_below(before.depth, above.map(Arc::as_ref))?;
         let (place, parent) = ((depth, order.schedule), order.parent.as_ref());
         let equipped = self.equipped(&definition, trust, place, parent, &mut notices).await;
         let mut filtered = equipped.filtered.clone();
@@ -152,6 +149,13 @@ impl Host {
             ..Start::new(assignment, rights, connection.model, root)
         };
         Ok(Prepared { notices, start })
+    }
+
+    /// How deep a run goes on that was so deep before, below that one.
+    fn depth_below(&self, before: u32, above: Option<&Assignment>) -> Result<u32, OrderError> {
+        let Some(above) = above else { return Ok(before) };
+        let (depth, max_depth) = (before.max(above.depth.saturating_add(1)), self.offer.max_depth);
+        if depth > max_depth { Err(OrderError::TooDeep { depth, max_depth }) } else { Ok(depth) }
     }
 
     /// The model of a run that goes on: the one it had, unless the caller asks for another.

@@ -5,11 +5,13 @@
 
 use attache_kernel::{
     agent::definition::Trust,
+    rights::filter::Schedule,
     run::{Run, assignment::Assignment},
 };
 
 use super::{Asker, Host, OrderError, resumed::as_before};
 use crate::{
+    agents::{discovery::content_hash, trust::TrustWatch},
     approvals::Approvals,
     bridge::Assigned,
     tasks::{Past, Permissions, Start, TakenOver, TreeBudgetStart, TreeLimits},
@@ -32,9 +34,10 @@ impl Host {
             self.switchboard.connect(&as_before(&run), asker, &self.models, &mut Vec::new())?;
         let toolbox = self.toolbox_of(&definition, trust, &assignment.rights).await;
         let policy = self.policy.clone();
-        let permissions = Permissions { policy, stance: assigned.stance }
+        let permissions = Permissions { policy, stance: assigned.stance, trust: Vec::new() }
             .of_run(&assigned.root, assigned.auto_approval)
-            .believing(&toolbox);
+            .believing(&toolbox)
+            .while_trusted(self.watch_in_instance(&assignment, trust));
         let rights = assignment.rights.clone();
         let limits =
             TreeLimits { max_tokens: assigned.left.tokens, max_cost_usd: assigned.left.cost_usd };
@@ -49,5 +52,21 @@ impl Host {
             past: Past::TakenOver(Box::new(TakenOver { run, next_seq, left_behind })),
             ..Start::new(assignment, rights, connection.model, assigned.root.clone())
         })
+    }
+
+    /// What watches over the recorded trust in the agent's file. An agent that is trusted for one run alone
+    /// has none.
+    fn watch_in_instance(&self, assignment: &Assignment, trust: Trust) -> Option<TrustWatch> {
+        let definition = &assignment.definition;
+        let file = definition.source_path.as_deref().filter(|_| trust == Trust::Trusted)?;
+        let content = content_hash(file).ok()?;
+        if !self.trust.trusts(file, &content) {
+            return None;
+        }
+        let place = (assignment.depth, Schedule::Foreground);
+        let rights = Some(&assignment.rights);
+        let without_trust = self.offer.rights(definition, Trust::Untrusted, place, rights).tools;
+        let agent = definition.agent_type.to_string();
+        Some(TrustWatch::new(&self.trust, agent, file, without_trust))
     }
 }

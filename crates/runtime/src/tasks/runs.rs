@@ -451,10 +451,7 @@ impl Shared {
                 news,
                 turn_stop: Arc::clone(&live.turn_stop),
             },
-            patience: Patience {
-                stall: start.stall.unwrap_or(self.patience.stall),
-                ..self.patience
-            },
+            patience: self.patience.stalling_after(start.stall),
         });
         let seat = start.instance.map(|how| Seat {
             how,
