@@ -27,7 +27,7 @@ use crate::{
     events::TreeEvents,
     host::OrderError,
     runtime::Runtime,
-    store::{Mail, Store},
+    store::Store,
     tasks::{RunHandle, StartError},
 };
 
@@ -62,7 +62,6 @@ pub enum BridgeError {
 pub struct Greeted {
     input: Input,
     link: Arc<Link>,
-    letters: mpsc::UnboundedReceiver<Mail>,
 }
 
 impl fmt::Debug for Greeted {
@@ -92,7 +91,7 @@ impl Greeted {
         let input: Pin<Box<dyn AsyncRead + Send>> = Box::pin(input);
         let mut input = Lines::new(input);
         let output: Output = Box::pin(output);
-        let (link, letters) = Link::new(output);
+        let link = Link::new(output);
         let (version, pid) = (version.to_owned(), std::process::id());
         let Some(Down::Hello { protocol, setup }) = input.next().await? else {
             return Err(BridgeError::NotTold);
@@ -101,7 +100,7 @@ impl Greeted {
         if protocol != PROTOCOL {
             return Err(BridgeError::Version(protocol));
         }
-        Ok((Self { input, link, letters }, setup))
+        Ok((Self { input, link }, setup))
     }
 
     /// Says why the run cannot be driven here.
@@ -111,7 +110,7 @@ impl Greeted {
 
     /// Takes the run. What it and its agents leave behind lies in that store, except for its own journal.
     pub async fn take(self, store: Arc<dyn Store>) -> Result<Bridge, BridgeError> {
-        let Self { mut input, link, letters } = self;
+        let Self { mut input, link } = self;
         let Some(Down::Start(assigned)) = input.next().await? else {
             return Err(BridgeError::NotTold);
         };
@@ -121,13 +120,12 @@ impl Greeted {
         });
         let run = header.map(|header| header.run.agent_id.clone()).ok_or(BridgeError::NotTold)?;
         let (entries, unsent) = mpsc::channel(ROOM);
-        let letters = tokio::sync::Mutex::new(letters);
         let store = Arc::new(BridgedStore {
             inner: store,
             link: Arc::clone(&link),
             run: run.clone(),
             entries,
-            mailbox: Arc::new(BridgedMailbox { link: Arc::clone(&link), letters }),
+            mailbox: Arc::new(BridgedMailbox { link: Arc::clone(&link) }),
             left: watch::Sender::new(None),
         });
         let listening = Arc::clone(&link);

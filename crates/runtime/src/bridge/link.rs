@@ -12,11 +12,11 @@ use std::{
 
 use attache_kernel::{
     rights::rule::SessionGrant,
-    run::{Question, event::ApprovalDecision},
+    run::{Question, event::ApprovalDecision, letter::Letter},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
-    sync::{Notify, mpsc, oneshot},
+    sync::{Notify, oneshot},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -42,7 +42,9 @@ pub(super) struct Link {
     /// Questions that nobody waits for any more.
     withdrawn: Mutex<Vec<u64>>,
     withdrawal: Notify,
-    mail: mpsc::UnboundedSender<Mail>,
+    /// Letters that have come and are not in the inbox of the run yet.
+    mail: Mutex<Vec<Mail>>,
+    mail_came: Notify,
     /// Cancelled when the run is to stop, or the other end is gone.
     pub(super) stop: CancellationToken,
 }
@@ -59,20 +61,18 @@ pub(super) fn gone() -> io::Error {
 }
 
 impl Link {
-    /// With where letters come in.
-    pub(super) fn new(output: Output) -> (Arc<Self>, mpsc::UnboundedReceiver<Mail>) {
-        let (mail, letters) = mpsc::unbounded_channel();
-        let link = Self {
+    pub(super) fn new(output: Output) -> Arc<Self> {
+        Arc::new(Self {
             output: tokio::sync::Mutex::new(output),
             next_request: AtomicU64::new(1),
             waiting: Mutex::default(),
             is_cut: AtomicBool::new(false),
             withdrawn: Mutex::default(),
             withdrawal: Notify::new(),
-            mail,
+            mail: Mutex::default(),
+            mail_came: Notify::new(),
             stop: CancellationToken::new(),
-        };
-        (Arc::new(link), letters)
+        })
     }
 
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<u64, oneshot::Sender<Down>>> {
@@ -122,16 +122,32 @@ impl Link {
                     }
                 }
                 Down::Letters { letters } => {
-                    for letter in letters {
-                        if let Some(id) = letter.id.clone() {
-                            let kind = MailKind::Message { text: letter.text.clone() };
-                            self.mail.send(Mail { id, kind }).map_err(drop).unwrap_or_default();
-                        }
-                    }
+                    self.mail().extend(letters.iter().cloned().filter_map(into_mail));
+                    self.mail_came.notify_one();
                 }
                 Down::Cancel => self.stop.cancel(),
                 Down::Hello { .. } | Down::Start(_) => {}
             }
+        }
+    }
+
+    fn mail(&self) -> MutexGuard<'_, Vec<Mail>> {
+        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The letters that have come.
+    pub(super) fn take_mail(&self) -> Vec<Mail> {
+        std::mem::take(&mut *self.mail())
+    }
+
+    /// Waits for letters. Dropping the future loses none.
+    pub(super) async fn next_mail(&self) -> Vec<Mail> {
+        loop {
+            let mail = self.take_mail();
+            if !mail.is_empty() {
+                return mail;
+            }
+            self.mail_came.notified().await;
         }
     }
 
@@ -155,6 +171,11 @@ impl Link {
             self.withdrawal.notified().await;
         }
     }
+}
+
+/// A letter as a mailbox holds it. The owner gives each one an id.
+pub(super) fn into_mail(letter: Letter) -> Option<Mail> {
+    Some(Mail { id: letter.id?, kind: MailKind::Message { text: letter.text } })
 }
 
 /// Questions go to whoever owns the run.

@@ -14,7 +14,7 @@ use attache_kernel::{
 use tokio::sync::mpsc;
 
 use super::{
-    link::{Link, gone},
+    link::{Link, gone, into_mail},
     protocol::{Down, Up},
 };
 use crate::store::{
@@ -79,17 +79,11 @@ impl JournalWriter for BridgedJournal {
 #[derive(Debug)]
 pub(super) struct BridgedMailbox {
     pub(super) link: Arc<Link>,
-    pub(super) letters: tokio::sync::Mutex<mpsc::UnboundedReceiver<Mail>>,
 }
 
 impl Mailbox for BridgedMailbox {
     fn next(&self) -> Pin<Box<dyn Future<Output = Vec<Mail>> + Send + '_>> {
-        Box::pin(async move {
-            match self.letters.lock().await.recv().await {
-                Some(mail) => vec![mail],
-                None => std::future::pending().await,
-            }
-        })
+        Box::pin(self.link.next_mail())
     }
 
     fn remove<'a>(&'a self, _: &'a [LetterId]) -> StoreFuture<'a, ()> {
@@ -105,10 +99,10 @@ impl Mailbox for BridgedMailbox {
             let Ok(Down::LastLook { letters, .. }) = answer.await else {
                 return Err(lost(gone()));
             };
-            let mail = letters.into_iter().filter_map(|letter| {
-                Some(Mail { id: letter.id?, kind: MailKind::Message { text: letter.text } })
-            });
-            Ok(Held::new(mail.collect(), ()))
+            // What came before the answer may not have reached the inbox of the run.
+            let mut mail = self.link.take_mail();
+            mail.extend(letters.into_iter().filter_map(into_mail));
+            Ok(Held::new(mail, ()))
         })
     }
 }

@@ -45,8 +45,8 @@ fn a_run_gets_a_message_goes_to_the_background_and_is_branched_from_the_board() 
     pty.wait_for("in the background");
     first.open();
     second.wait_until_reached(1);
-    let asked = server.requests().into_iter().filter(|request| request.path == path("lab-2"));
-    assert!(String::from_utf8_lossy(&asked.last().unwrap().body).contains("hurry"));
+    let mut asked = server.requests().into_iter().filter(|request| request.path == path("lab-2"));
+    assert!(String::from_utf8_lossy(&asked.next_back().unwrap().body).contains("hurry"));
     second.open();
     pty.wait_for("It is over.");
     pty.wait_for(PROMPT);

@@ -266,7 +266,9 @@ impl Play {
                 self.feed(|run, now| run.tree_budget_spent(left, now));
             }
             // Every other time only the turn is stopped.
-            Act::Cancel if self.script.events().count() % 2 == 0 => self.feed(Run::turn_stopped),
+            Act::Cancel if self.script.events().count().is_multiple_of(2) => {
+                self.feed(Run::turn_stopped);
+            }
             Act::Cancel => self.feed(Run::cancelled),
         }
     }
