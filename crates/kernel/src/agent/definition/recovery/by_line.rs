@@ -9,6 +9,7 @@ use crate::agent::definition::{
     keys::Key,
     lists::split_commas,
     node::{Kind, Member, Node, Scalar},
+    slip::meant_restriction,
 };
 
 /// Words that open a line of dialogue in a description, not a key.
@@ -46,12 +47,16 @@ pub(super) fn read(header: &str, first_line: u32) -> Vec<Member> {
     let mut number = first_line;
     while let Some((line, _)) = lines.next() {
         let tag_open = fields.last().is_some_and(|field| field.open_tags > 0);
-        if let Some((key, value)) = key_of_line(line).filter(|(key, _)| opens(key, tag_open)) {
+        let (indent, restriction) = tabbed_restriction(line, fields.last()).unzip();
+        let opened = key_of_line(line).filter(|(key, _)| opens(key, tag_open)).or(restriction);
+        if let Some((key, value)) = opened {
+            let indent = indent.unwrap_or_default();
             let blank = value.len() - value.trim_start().len();
-            let column = u32::try_from(key.len() + 1 + blank).unwrap_or(u32::MAX);
+            let column = u32::try_from(indent + key.len() + 1 + blank).unwrap_or(u32::MAX);
+            let key_column = u32::try_from(indent + 1).unwrap_or(u32::MAX);
             fields.push(Field {
                 key,
-                key_at: Position::new(number, 1),
+                key_at: Position::new(number, key_column),
                 value_column: column.saturating_add(1),
                 first: value.trim(),
                 lines: Vec::new(),
@@ -68,6 +73,21 @@ pub(super) fn read(header: &str, first_line: u32) -> Vec<Member> {
     let mut seen = HashSet::with_capacity(fields.len());
     fields.retain(|field| seen.insert(field.key.to_ascii_lowercase()));
     fields.into_iter().map(Field::into_member).collect()
+}
+
+/// A restriction behind a tab, after a value that is complete: it is meant as a key, and must not be lost in
+/// the text before it. With the number of characters before it.
+fn tabbed_restriction<'text>(
+    line: &'text str,
+    before: Option<&Field<'_>>,
+) -> Option<(usize, (&'text str, &'text str))> {
+    let is_complete =
+        |field: &Field<'_>| !field.first.is_empty() && !field.first.starts_with(['|', '>']);
+    before.filter(|field| is_complete(field) && field.open_tags <= 0)?;
+    let trimmed = line.strip_prefix('\t')?.trim_start();
+    let (key, value) = key_of_line(trimmed)?;
+    meant_restriction(key)?;
+    Some((line.len() - trimmed.len(), (key, value)))
 }
 
 fn opens(key: &str, tag_open: bool) -> bool {
