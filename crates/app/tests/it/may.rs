@@ -31,6 +31,27 @@ fn verdict(project: &TestProject, arguments: &[&str]) -> String {
 }
 
 #[test]
+fn tools_of_mcp_servers_are_judged_without_starting_one() {
+    let project = with_worker();
+    project.file(
+        "~/.attache/config.toml",
+        "[permissions]\nallow = [\"mcp__db__query\"]\n[mcp_servers.db]\ncommand = \"no-such-program\"\n\
+         disabled_tools = [\"drop\"]\n",
+    );
+    project.agent("careful", "description: d\ndisallowedTools: mcp__db__write");
+    for (agent, tool, expected) in [
+        ("worker", "mcp__db__query", "allow"),
+        ("worker", "mcp__db__write", "ask"),
+        ("worker", "mcp__db__drop", "deny"),
+        ("worker", "mcp__other__query", "deny"),
+        ("careful", "mcp__db__write", "deny"),
+        ("Explore", "mcp__db__write", "deny"),
+    ] {
+        assert_eq!(verdict(&project, &[agent, tool, "{}"]), expected, "{agent} {tool}");
+    }
+}
+
+#[test]
 fn it_tells_verdict_reason_and_rule() {
     let project = with_worker();
     project.file(

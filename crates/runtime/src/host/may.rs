@@ -1,11 +1,11 @@
 //! What would become of a call of an agent, without making it.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{borrow::Cow, path::PathBuf, sync::Arc};
 
 use attache_kernel::{
-    agent::definition::{Definition, Trust},
+    agent::definition::{Definition, Scope, Trust},
     rights::{
-        filter::{Filtered, Schedule},
+        filter::{Filtered, Schedule, ToolSet},
         permission::{
             AutoApproval, Foresight, Judgement, Permission, Policy, Proposed, Stance, judge,
         },
@@ -24,9 +24,10 @@ use crate::{
 /// What an agent may do when it is run by itself: its rights, and what its calls are judged by.
 #[derive(Debug)]
 pub struct Leave {
+    definition: Definition,
+    trust: Trust,
+    offer: Offer,
     filtered: Filtered,
-    /// Tools that no run gets here, each with the reason.
-    absent: BTreeMap<ToolName, String>,
     permissions: Permissions,
     root: PathBuf,
     /// Further directories that file tools may use.
@@ -49,15 +50,15 @@ impl Leave {
         let permissions = permissions.of_run(&root, AutoApproval::AsConfigured);
         let further_roots = workplace.further_roots.iter();
         let further_roots = further_roots.filter_map(|root| root.canonicalize().ok()).collect();
-        let absent = offer.absent.clone();
-        Ok(Self { filtered, absent, permissions, root, further_roots })
+        let (definition, offer) = (definition.clone(), offer.clone());
+        Ok(Self { definition, trust, offer, filtered, permissions, root, further_roots })
     }
 }
 
 impl Leave {
     /// The tools the agent has.
     pub fn tools(&self) -> impl Iterator<Item = &ToolName> {
-        self.filtered.tools.names().filter(|tool| !self.absent.contains_key(*tool))
+        self.filtered.tools.names().filter(|tool| !self.offer.absent.contains_key(*tool))
     }
 
     /// What its calls are judged by.
@@ -70,16 +71,17 @@ impl Leave {
         let foresight = Foresight { paths: self.written(tool, arguments), ..Foresight::default() };
         let proposed = Proposed { tool, arguments, foresight: &foresight, asks: None };
         let Permissions { policy, stance, .. } = &self.permissions;
-        let mut judgement = judge(&proposed, &self.filtered.tools, *stance, policy);
+        let tools = self.tools_with(tool);
+        let mut judgement = judge(&proposed, &tools, *stance, policy);
         if let (Some(path), false) = (self.outside(tool, arguments), is_denied(&judgement)) {
             judgement = denied(format!(
                 "`{path}` is outside of the workspace, which file tools do not leave"
             ));
         }
-        if let (Some(reason), false) = (self.absent.get(tool), is_denied(&judgement)) {
+        if let (Some(reason), false) = (self.offer.absent.get(tool), is_denied(&judgement)) {
             judgement = denied(format!("the tool `{tool}` is not available here: {reason}"));
         }
-        if !self.filtered.tools.contains(tool) {
+        if !tools.contains(tool) {
             let name = tool.to_string();
             let mut withheld = self.filtered.withheld.iter();
             if let Some(withheld) = withheld.find(|withheld| withheld.tool == name) {
@@ -87,6 +89,30 @@ impl Leave {
             }
         }
         judgement
+    }
+
+    /// The tools, with one of an MCP server that is there only once the server runs. No server is started
+    /// to find out.
+    fn tools_with(&self, tool: &ToolName) -> Cow<'_, ToolSet> {
+        let ToolName::Mcp { server, tool: name } = tool else {
+            return Cow::Borrowed(&self.filtered.tools);
+        };
+        let is_trusted = self.trust == Trust::Trusted || self.definition.source == Scope::Builtin;
+        let is_described = self
+            .definition
+            .mcp_servers
+            .iter()
+            .any(|own| is_trusted && own.config.is_some() && own.name == *server);
+        let is_offered = match self.offer.mcp_servers.get(server) {
+            Some(offered) => offered.offers(name),
+            None => is_described,
+        };
+        if !is_offered || self.filtered.tools.contains(tool) {
+            return Cow::Borrowed(&self.filtered.tools);
+        }
+        let place = (FIRST_DEPTH, Schedule::Foreground);
+        let with = self.offer.rights_among(&self.definition, self.trust, place, [tool.clone()]);
+        Cow::Owned(with.tools)
     }
 
     /// The path of a file tool's call that lies in none of the directories it may use.

@@ -94,6 +94,12 @@ impl Offer {
 }
 
 impl McpOffer {
+    /// Whether a tool of the server may be used, if the server has it.
+    pub(super) fn offers(&self, tool: &str) -> bool {
+        let is_named = |names: &Vec<String>| names.iter().any(|name| name == tool);
+        self.enabled_tools.as_ref().is_none_or(is_named) && !is_named(&self.disabled_tools)
+    }
+
     /// The tools of a server as far as they can be told before it is started: what the settings or the
     /// definition name of it, and `*` for the rest.
     pub(super) fn tools(&self, name: &str, definition: &Definition) -> Vec<ToolName> {
