@@ -49,7 +49,7 @@ pub trait Approver: fmt::Debug + Send + Sync {
     /// dropped.
     fn ask(&self, question: Question, cancel: CancellationToken) -> ApprovalFuture<'_>;
 
-    /// Asks for values that an MCP server wants to have. Whoever cannot be asked declines.
+    /// Asks for values that an MCP server wants to have. An approver that cannot ask declines.
     fn fill_in(&self, form: Form) -> FormFuture<'_> {
         drop(form);
         Box::pin(std::future::ready(FormAnswer::Declined))

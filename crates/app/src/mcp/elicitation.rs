@@ -60,7 +60,7 @@ impl Wording {
 #[derive(Debug)]
 pub(super) struct ClientApprover {
     questions: UnboundedSender<Asked>,
-    /// How long an answer is waited for; none is as long as the request lasts.
+    /// Timeout for an answer; `None` waits as long as the request lasts.
     patience: Option<Duration>,
 }
 

@@ -150,7 +150,7 @@ impl Chat {
 
     /// Gives the terminal back to the shell until somebody continues the program.
     fn suspend(&mut self) {
-        // Whoever reads keys would take the terminal's answers.
+        // A reader of keys would take the terminal's answers.
         self.keys = EventStream::new();
         if self.terminal.give().is_ok() {
             // Where there is no job control, the program goes on at once.

@@ -54,7 +54,7 @@ pub struct Field {
 /// What a value may be.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldKind {
-    /// A text of so many characters.
+    /// A text of this many characters.
     Text {
         /// At least.
         min: u64,

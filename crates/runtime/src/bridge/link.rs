@@ -117,7 +117,7 @@ impl Link {
                 | Down::LastLook { request, .. } => {
                     let waiting = self.waiting().remove(request);
                     if let Some(waiting) = waiting {
-                        // Whoever asked may have gone.
+                        // The asker may have gone.
                         waiting.send(message).map_err(drop).unwrap_or_default();
                     }
                 }
@@ -178,7 +178,7 @@ pub(super) fn into_mail(letter: Letter) -> Option<Mail> {
     Some(Mail { id: letter.id?, kind: MailKind::Message { text: letter.text } })
 }
 
-/// Questions go to whoever owns the run.
+/// Questions go to the owner of the run.
 impl Relay for Link {
     fn ask(&self, question: Question, grants: Vec<SessionGrant>) -> DecidedFuture<'_> {
         Box::pin(async move {

@@ -1,7 +1,7 @@
 //! The owner's end of a bridge: drives a run through an instance, and keeps everything that belongs to the run.
 //!
 //! Invariants: every entry that the instance sends is checked against the run as its journal makes it, written
-//! and only then acknowledged; whatever becomes of the instance, the run has an end. Dropping this kills the
+//! and only then acknowledged; the run has an end even if the instance fails. Dropping this kills the
 //! instance with all it started.
 
 mod keeper;
@@ -118,7 +118,7 @@ impl Owner {
         }
     }
 
-    /// Has an instance drive the run; whatever becomes of that, the run ends.
+    /// Has an instance drive the run. The run ends even if the instance fails.
     async fn until_the_end(&mut self) -> Result<Outcome, StoreError> {
         let mut trouble = String::new();
         if !self.cancel.is_cancelled() {

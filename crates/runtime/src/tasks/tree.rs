@@ -6,7 +6,7 @@
 //! tree exceeds them by at most what answers were longer than expected, however many run side by side.
 //!
 //! A run that does not get enough waits while requests of others are under way, for each of them may give
-//! something back. If none is, waiting would be in vain: the run gets what is left for its last chance.
+//! something back. If none is, waiting gains nothing: the run gets what is left for its last chance.
 
 use std::{
     collections::BTreeMap,
@@ -66,7 +66,7 @@ impl TreeBudget {
         Self { limits, ledger: Mutex::new(ledger), freed: Notify::new() }
     }
 
-    /// So much is left of it, as whoever counts for the whole tree says.
+    /// Sets what is left of it, as counted by the process that owns the whole tree.
     pub(crate) fn leave(&self, left: TreeAllowance) {
         let mut ledger = self.ledger();
         if let (Some(most), Some(left)) = (self.limits.max_tokens, left.tokens) {
@@ -147,7 +147,7 @@ impl TreeShare {
         funding
     }
 
-    /// Something was given back after this was asked for.
+    /// Completes when something is given back after this call.
     pub(crate) fn freed(&self) -> Notified<'_> {
         self.budget.freed.notified()
     }

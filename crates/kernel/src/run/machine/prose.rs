@@ -156,7 +156,7 @@ pub(crate) fn bad_arguments(name: &str, problem: &str, stop: StopReason) -> Stri
     with(prose!("bad_arguments"), &values)
 }
 
-/// The same for a tool that starts agents: whoever reads its answers knows them by their beginning.
+/// The same for a tool that starts agents: readers recognise its answers by their beginning.
 pub(crate) fn unreadable_arguments(problem: &str, stop: StopReason) -> String {
     format!("failed to parse function arguments: {problem}.{}", cut_off(stop))
 }

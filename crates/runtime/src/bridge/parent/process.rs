@@ -82,7 +82,7 @@ impl InstanceProcess {
         let failed = |error: io::Error| Trouble::Instance(format!("cannot be told: {error}"));
         let line = line(message).map_err(failed)?;
         if let Some(outgoing) = &self.outgoing {
-            // Whoever does not listen any more has ended, which is read next.
+            // A process that no longer listens has ended; its end is read next.
             outgoing.send(line).map_err(drop).unwrap_or_default();
         }
         Ok(())

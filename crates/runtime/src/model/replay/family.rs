@@ -24,7 +24,7 @@ pub(super) fn started_by(run: &RunId, path: &Path) -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    // Each run has one parent and is taken out once, so this ends, whatever the files say.
+    // Each run has one parent and is taken out once, so this ends for any set of files.
     let mut parents = vec![run.clone()];
     while let Some(parent) = parents.pop() {
         for (child, path) in children.remove(&parent).unwrap_or_default() {

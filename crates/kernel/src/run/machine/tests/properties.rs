@@ -39,7 +39,7 @@ enum Act {
     Delegate(usize),
     /// The result of a background agent is told.
     Deliver(usize),
-    /// The tree has so many tokens left for the run.
+    /// The tree has this many tokens left for the run.
     SpendTree(u64),
     Cancel,
 }
