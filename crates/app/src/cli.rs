@@ -11,7 +11,7 @@ use std::{
 use clap::{ArgMatches, Args, Parser, Subcommand};
 
 pub(crate) use self::overrides::overrides_gathered;
-use crate::{commands, settings::Flag};
+use crate::{commands, settings::Flag, setup::resumed::Earlier};
 
 /// Runs subagents: specialist agents from the files you already have.
 ///
@@ -92,6 +92,9 @@ pub(crate) struct Globals {
     /// The options of the command that stand for settings.
     #[arg(skip)]
     pub(crate) flags: Vec<Flag>,
+    /// The earlier run that the command goes on with.
+    #[arg(skip)]
+    pub(crate) resumes: Option<Earlier>,
 }
 
 impl Globals {

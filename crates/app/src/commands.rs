@@ -60,18 +60,13 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
         return config::edit::run(change, &cli.globals, environment);
     }
     let mut globals = cli.globals.clone();
-    if let Command::Run(args) = &cli.command {
-        globals.flags = args.flags();
-    }
-    if let Command::Exec(args) = &cli.command {
-        globals.flags = args.flags();
-    }
-    if let Command::Chat(args) = &cli.command {
-        globals.flags = args.flags();
-    }
-    if let Command::May(args) = &cli.command {
-        globals.flags = args.flags();
-    }
+    (globals.flags, globals.resumes) = match &cli.command {
+        Command::Run(args) => (args.flags(), args.resumes()),
+        Command::Exec(args) => (args.flags(), args.resumes()),
+        Command::Chat(args) => (args.flags(), args.resumes()),
+        Command::May(args) => (args.flags(), None),
+        _ => (Vec::new(), None),
+    };
     let setup = match (Setup::new(globals, environment.clone()), &cli.command) {
         (Ok(setup), _) => setup,
         (Err(failure), Command::Doctor(_)) => {

@@ -200,6 +200,7 @@ fn set_up(told: Value) -> Result<Setup, Failure> {
         log_file: told.log_file,
         quiet: true,
         json: false,
+        resumes: None,
         flags: Vec::new(),
     };
     Setup::new(globals, environment)

@@ -5,6 +5,7 @@
 mod host;
 mod mcp_servers;
 mod providers;
+pub(crate) mod resumed;
 mod sandbox;
 
 use std::path::{Path, PathBuf};
@@ -60,6 +61,8 @@ pub(crate) struct Setup {
     pub(crate) quiet: bool,
     /// Whether a base was given for relative paths.
     pub(crate) moved: Option<PathBuf>,
+    /// Where the caller is; a run that goes on works in its own directory.
+    pub(crate) called_from: PathBuf,
     /// The options of every command, as they were given.
     pub(crate) globals: Globals,
     agents_json: Option<String>,
@@ -81,25 +84,35 @@ impl Setup {
         self.workplace().holds(folder)
     }
 
+    /// Whether the caller asked for another directory, or is outside of the one the run works in.
+    pub(crate) fn is_called_from_elsewhere(&self) -> bool {
+        self.moved.is_some() || !self.called_from.starts_with(&self.working_directory)
+    }
+
     /// Works out the setup; notices are told once, on stderr.
     pub(crate) fn new(globals: Globals, environment: Environment) -> Result<Self, Failure> {
-        let working_directory = working_directory(globals.cwd.as_deref())?;
+        let called_from = working_directory(globals.cwd.as_deref())?;
         for folder in &globals.agents_dir {
-            if !working_directory.join(folder).is_dir() {
+            if !called_from.join(folder).is_dir() {
                 let folder = folder.display();
                 return Err(Failure::usage(format!("--agents-dir: there is no folder {folder}"))
                     .hint("give a folder that exists"));
             }
         }
         let home = environment.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-        let attache_home =
-            settings::attache_home(&environment, home.as_deref(), &working_directory).ok_or_else(
-                || Failure::usage("there is no home directory").hint("set HOME or ATTACHE_HOME"),
-            )?;
+        let attache_home = settings::attache_home(&environment, home.as_deref(), &called_from)
+            .ok_or_else(|| {
+                Failure::usage("there is no home directory").hint("set HOME or ATTACHE_HOME")
+            })?;
         if attache_home.exists() && !attache_home.is_dir() {
             return Err(Failure::usage(format!("{} is not a directory", attache_home.display()))
                 .hint("move it away, or set ATTACHE_HOME to another folder"));
         }
+        let working_directory = match &globals.resumes {
+            Some(earlier) => resumed::project_directory(earlier, &attache_home)?,
+            None => None,
+        };
+        let working_directory = working_directory.unwrap_or_else(|| called_from.clone());
         let trust = TrustStore::load(&attache_home).map_err(|error| trust_failure(&error))?;
         let project = Project::around(&working_directory, &attache_home, home.as_deref());
         let project_trust = project_trust(&project, &trust);
@@ -152,6 +165,7 @@ impl Setup {
             format: if globals.json { OutputFormat::Json } else { OutputFormat::Text },
             quiet: globals.quiet,
             moved: globals.cwd,
+            called_from,
             agents_json: globals.agents,
             agents_dirs: globals.agents_dir,
         })
@@ -177,7 +191,7 @@ impl Setup {
             home: self.home.clone(),
             attache_home: self.attache_home.clone(),
             agents_dir: self.settings.subagents.agents_dir.clone(),
-            extra_dirs: self.agents_dirs.clone(),
+            extra_dirs: self.agents_dirs.iter().map(|dir| self.called_from.join(dir)).collect(),
             mode: self.settings.subagents.discovery,
         }
     }

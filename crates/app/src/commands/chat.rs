@@ -19,7 +19,10 @@ use crate::{
         palette::{Tone, paint},
     },
     settings::Flag,
-    setup::Setup,
+    setup::{
+        Setup,
+        resumed::{Earlier, Newest},
+    },
     transcripts,
     tui::{self, Beginning},
 };
@@ -61,6 +64,12 @@ impl ChatArgs {
     /// The options that stand for settings.
     pub(crate) fn flags(&self) -> Vec<Flag> {
         run::sandbox_flag(self.sandbox.as_deref()).into_iter().collect()
+    }
+
+    /// The earlier conversation that it goes on with.
+    pub(crate) fn resumes(&self) -> Option<Earlier> {
+        let newest = if self.plain { Newest::Conversation } else { Newest::OnScreen };
+        self.resume.clone().map(|id| Earlier { id, newest })
     }
 
     /// One message, after the run of that id.
@@ -111,10 +120,8 @@ fn run_on_screen(args: &ChatArgs, globals: &Globals, setup: &Setup) -> Result<Ex
         return Err(Failure::usage("the terminal UI needs a terminal")
             .hint("`attache chat --plain` talks line by line, `attache exec` answers once"));
     }
-    let resume = match args.resume.as_deref() {
-        Some("last") => Some(tui::newest_conversation(&transcripts::store(setup))?),
-        other => other.map(str::to_owned),
-    };
+    let store = transcripts::store(setup);
+    let resume = args.resumes().map(|earlier| earlier.resolved(&store)).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()

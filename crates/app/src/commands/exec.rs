@@ -13,7 +13,7 @@ use crate::{
     environment,
     failure::{Exit, Failure},
     print,
-    setup::{OutputFormat, Setup},
+    setup::{OutputFormat, Setup, resumed::Earlier},
     transcripts,
 };
 
@@ -69,6 +69,11 @@ impl ExecArgs {
             offer: Offer::Asked,
             agent_stands_first: false,
         }
+    }
+
+    /// The earlier run that it goes on with.
+    pub(crate) fn resumes(&self) -> Option<Earlier> {
+        self.as_run().resumes()
     }
 
     /// The options that stand for settings.

@@ -37,7 +37,10 @@ use crate::{
         stream,
     },
     settings::{Flag, Mode},
-    setup::{OutputFormat, Setup},
+    setup::{
+        OutputFormat, Setup,
+        resumed::{Earlier, Newest},
+    },
     transcripts,
 };
 
@@ -170,6 +173,15 @@ impl RunArgs {
     /// The options that stand for settings.
     pub(crate) fn flags(&self) -> Vec<Flag> {
         sandbox_flag(self.options.sandbox.as_deref()).into_iter().collect()
+    }
+
+    /// The earlier run that it goes on with.
+    pub(crate) fn resumes(&self) -> Option<Earlier> {
+        let newest = match self.who {
+            Who::Named => Newest::Run,
+            Who::Main(_) => Newest::Conversation,
+        };
+        self.options.resume.clone().map(|id| Earlier { id, newest })
     }
 
     /// Who is asked whether a call may begin; none refuses.

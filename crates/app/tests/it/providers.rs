@@ -334,6 +334,64 @@ fn an_interrupted_stream_is_resumed_on_the_same_model() {
     assert_eq!(before[..stable], after[..stable], "the provider's cache is hit");
 }
 
+/// A process may die between a journal's header and its first event; so may one whose disk is full.
+#[test]
+fn a_run_that_was_cut_off_before_its_first_event_keeps_its_task_and_its_past() {
+    let api = WireApi::Chat;
+    let server = ScriptedServer::start();
+    for answer in ["one", "two", "three", "four"] {
+        server.answer(api.answer(&completes(answer)));
+    }
+    let project = lab(&server, api, "");
+    let only_header = |result: &Value| {
+        let path = result["transcript"].as_str().unwrap();
+        let text = fs::read_to_string(path).unwrap();
+        fs::write(path, format!("{}\n", text.lines().next().unwrap())).unwrap();
+    };
+    let first = object(&project.run(&["run", "Explore", "first task", "--json", "-q"]));
+    let id = first["agent_id"].as_str().unwrap();
+    let second = object(&project.run(&["run", "--resume", id, "second task", "--json", "-q"]));
+    only_header(&second);
+    let id = second["agent_id"].as_str().unwrap();
+    object(&project.run(&["run", "--resume", id, "third task", "--json", "-q"]));
+    only_header(&first);
+    object(&project.run(&["run", "--resume", first["agent_id"].as_str().unwrap(), "--json", "-q"]));
+    let sent = |index: usize| server.requests()[index].json().to_string();
+    for words in ["first task", "one", "second task", "third task"] {
+        assert!(sent(2).contains(words), "{words} in {}", sent(2));
+    }
+    assert!(sent(3).contains("first task"), "{}", sent(3));
+}
+
+/// A run works in its own directory, so the rules and the agents of that project count for it.
+#[test]
+fn a_run_resumed_from_elsewhere_obeys_its_own_project() {
+    let api = WireApi::Chat;
+    let server = ScriptedServer::start();
+    let reads = || tool_call("call_1", "read_file", &json!({ "path": "secret.txt" }));
+    server.answer(api.answer(&completes("one")));
+    server.answer(api.answer(&reads()));
+    server.answer(api.answer(&completes("two")));
+    let project = lab(&server, api, "");
+    project.file("secret.txt", "zork\n");
+    project.agent("worker", "description: works");
+    let first = object(&project.run(&["run", "worker", "x", "--json", "-q"]));
+    let id = first["agent_id"].as_str().unwrap();
+    project.file(".attache/config.toml", "[permissions]\ndeny = [\"Read(secret.txt)\"]\n");
+    project.agent("worker", "description: works\ntools: [read_file]");
+    let elsewhere = project.home().to_str().unwrap().to_owned();
+    let resume = ["run", "--resume", id, "more", "--json", "--cwd", &elsewhere];
+    let ran = project.run(&resume);
+    assert_eq!(object(&ran)["status"], "goal", "{ran:?}");
+    assert!(ran.stderr.contains("goes on where it began"), "{}", ran.stderr);
+    let told = server.requests()[2].json().to_string();
+    assert!(told.contains("secret.txt") && !told.contains("zork"), "{told}");
+    assert!(!told.contains("grep_files"), "its file lists read_file alone: {told}");
+    project.agent("worker", "description: works\nenabled: false");
+    let ran = project.run(&resume);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}
+
 #[test]
 fn the_doctor_tries_the_model() {
     for api in WireApi::ALL {

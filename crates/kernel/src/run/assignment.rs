@@ -87,6 +87,9 @@ pub struct Assignment {
     /// The sandbox of its commands, where it can run any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxInForce>,
+    /// The directory whose settings and agents count for it, where that is not the one it works in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// The git worktree it works in, where it has one of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<WorktreeFacts>,
@@ -302,9 +305,16 @@ impl Assignment {
             searchable_tools: Vec::new(),
             withheld_tools: Vec::new(),
             sandbox: None,
+            project: None,
             worktree: None,
             shown_tools: None,
         }
+    }
+
+    /// The directory whose settings and agents count for it, today as well as when it began.
+    pub fn project_directory(&self) -> &str {
+        let repository = self.worktree.as_ref().map(|worktree| &worktree.repository);
+        self.project.as_ref().or(repository).unwrap_or(&self.environment.cwd)
     }
 
     /// The same with these tools, and the right to every call of them.

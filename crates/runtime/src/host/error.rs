@@ -70,6 +70,19 @@ pub enum OrderError {
         /// How many turns are over.
         turns: u32,
     },
+    /// The earlier run belongs to another project, whose rules and agents are not known here.
+    #[error("{run} belongs to another project, {}", project.display())]
+    OtherProject {
+        /// The run.
+        run: RunId,
+        /// The directory of its project.
+        project: PathBuf,
+    },
+    /// The earlier run was to know its parent's conversation, and was cut off before it was given it.
+    #[error(
+        "{0} was cut off before it began, and what it was to know of its parent is not recorded"
+    )]
+    NeverBegan(RunId),
     /// The earlier run's transcript makes no run.
     #[error("the transcript cannot be continued")]
     Transcript(#[from] FoldError),
@@ -118,6 +131,10 @@ impl OrderError {
                 "trust the agent, or add the folder to workspace_roots in your settings".to_owned(),
             ),
             Self::Worktree(error) => error.hint(),
+            Self::OtherProject { run, .. } => Some(format!(
+                "`attache run --resume {run}` goes on with it there, under the rules of that project"
+            )),
+            Self::NeverBegan(_) => Some("start it again instead of resuming it".to_owned()),
             Self::StillRuns(id) => Some(format!(
                 "wait for it (attache output {id} --wait), stop it (attache stop {id}) or send it the message (attache send {id} TEXT)"
             )),

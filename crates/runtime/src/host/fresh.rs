@@ -79,6 +79,7 @@ impl Host {
             routing: order.routing.clone(),
             inputs,
             environment: facts(&root, &order),
+            project: self.workplace.project_beside(&root),
             model_limits: connection.limits,
             withheld_tools: filtered.withheld.iter().map(Into::into).collect(),
             ..Assignment::new(ids, definition, order.task.clone(), connection.used.clone())

@@ -48,6 +48,7 @@ impl Host {
             background_work: order.background_work,
             briefing: briefing::read(&root),
             environment: facts(&root, &order),
+            project: self.workplace.project_beside(&root),
             model_limits: connection.limits,
             withheld_tools: equipped.did_not_start(),
             ..Assignment::new(ids, definition, order.task.clone(), connection.used.clone())

@@ -18,7 +18,7 @@ use attache_kernel::{
         Run,
         assignment::Assignment,
         limits::RunLimits,
-        transcript::{fold, fold_through_turn},
+        transcript::{FoldError, fold, fold_through_turn},
     },
 };
 
@@ -39,7 +39,25 @@ impl Host {
         if matches!(transcript.state, RunState::Queued | RunState::Running) {
             return Err(OrderError::StillRuns(transcript.header.run.agent_id));
         }
-        Ok(EarlierRun { run: Box::new(fold(transcript.into_lines())?), at_turn: None })
+        let run = fold(transcript.into_lines())?;
+        let run = if run.is_opened() { run } else { self.opened_late(&run, store).await? };
+        Ok(EarlierRun { run: Box::new(run), at_turn: None })
+    }
+
+    /// A run that was cut off before its first event, as its header and the run it continues make it.
+    async fn opened_late(&self, run: &Run, store: &dyn Store) -> Result<Run, OrderError> {
+        let assignment = run.assignment();
+        let forks = assignment.definition.fork_context && assignment.parent_id.is_some();
+        let earlier = match (&assignment.resumed_from, assignment.at_turn) {
+            (Some(earlier), None) => Some(Box::pin(self.earlier(earlier.as_str(), store)).await?),
+            (Some(earlier), Some(turn)) => {
+                Some(self.earlier_at(earlier.as_str(), turn, store).await?)
+            }
+            (None, _) if forks => return Err(OrderError::NeverBegan(assignment.agent_id.clone())),
+            (None, _) => None,
+        };
+        let earlier = earlier.as_ref().map(|earlier| &*earlier.run);
+        Ok(run.opened_after(earlier).map_err(FoldError::from)?)
     }
 
     /// An earlier run as it was when that turn was over, from which a new one can branch off. It may be
@@ -68,6 +86,13 @@ impl Host {
         }
         let mut notices = Vec::new();
         let before = earlier.run.assignment();
+        let project = Path::new(before.project_directory());
+        if !self.workplace.is_within(project) {
+            return Err(OrderError::OtherProject {
+                run: before.agent_id.clone(),
+                project: project.to_owned(),
+            });
+        }
         let definition = Arc::clone(&before.definition);
         let is_main = before.depth == MAIN_DEPTH;
         let today = if is_main { None } else { self.today(&definition)? };

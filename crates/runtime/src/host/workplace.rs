@@ -28,6 +28,19 @@ impl Workplace {
         })
     }
 
+    /// The directory whose settings and agents count, where an agent works in another one.
+    pub(super) fn project_beside(&self, root: &Path) -> Option<String> {
+        let project = &self.working_directory;
+        (project != root).then(|| project.display().to_string())
+    }
+
+    /// Whether what counts here includes what counts for a run of that directory: settings and agents
+    /// are looked for from the working directory upwards.
+    pub(super) fn is_within(&self, project: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        real(&self.working_directory).starts_with(real(project))
+    }
+
     /// The same with another workspace.
     pub(super) fn moved_to(&self, workspace: &Path) -> Self {
         Self { working_directory: workspace.to_owned(), ..self.clone() }

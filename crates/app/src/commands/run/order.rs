@@ -23,7 +23,6 @@ use crate::{
         palette::{Tone, paint},
     },
     setup::{Setup, order_failure},
-    transcripts,
 };
 
 /// What the command line asks for.
@@ -34,12 +33,9 @@ pub(super) async fn order(
     store: &FileStore,
 ) -> Result<Order, Failure> {
     let mut routing = None;
-    let (subject, task) = match &args.options.resume {
-        Some(id) => {
-            let id = match args.who {
-                Who::Named => transcripts::resolve(id, store)?,
-                Who::Main(_) => transcripts::resolve_main(id, store)?,
-            };
+    let (subject, task) = match args.resumes() {
+        Some(earlier) => {
+            let id = earlier.resolved(store)?;
             resumed(args, setup, runtime, &id).await?
         }
         None => match args.who {
@@ -53,7 +49,7 @@ pub(super) async fn order(
         },
     };
     let working_directory = match &subject {
-        Subject::Earlier(_) => setup.moved.as_ref().map(|_| setup.working_directory.clone()),
+        Subject::Earlier(_) => setup.is_called_from_elsewhere().then(|| setup.called_from.clone()),
         Subject::Main | Subject::Named(_) | Subject::Found(_) => None,
     };
     Ok(Order {

@@ -42,6 +42,24 @@ impl Run {
         Ok((run, events))
     }
 
+    /// Whether its conversation has begun. A run that was cut off before has a header and nothing more.
+    pub fn is_opened(&self) -> bool {
+        !self.state.conversation.is_empty()
+    }
+
+    /// A run that was cut off before it was opened, as it stands once it is: with its own task, and the
+    /// past of the run it continues.
+    pub fn opened_after(&self, earlier: Option<&Self>) -> Result<Self, RunError> {
+        let assignment = Assignment::clone(&self.assignment);
+        let mut run = Self::unguarded(assignment)?;
+        let opened = match earlier {
+            Some(earlier) => earlier.continued_by(&run.assignment),
+            None => opening::opened(&run.assignment, None),
+        };
+        drop(run.happened(opened, std::time::Duration::ZERO));
+        Ok(run)
+    }
+
     fn continued_by(&self, assignment: &Assignment) -> Event {
         let mut messages = self.state.conversation.messages().to_vec();
         let opening = u64::try_from(self.state.frame.opening()).ok();
