@@ -86,13 +86,7 @@ impl Host {
         }
         let mut notices = Vec::new();
         let before = earlier.run.assignment();
-        let project = Path::new(before.project_directory());
-        if !self.workplace.is_within(project) {
-            return Err(OrderError::OtherProject {
-                run: before.agent_id.clone(),
-                project: project.to_owned(),
-            });
-        }
+        self.workplace.require_project_of(before)?;
         let definition = Arc::clone(&before.definition);
         let is_main = before.depth == MAIN_DEPTH;
         let today = if is_main { None } else { self.today(&definition)? };

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use attache_kernel::agent::definition::{Definition, Trust};
+use attache_kernel::{
+    agent::definition::{Definition, Trust},
+    run::assignment::Assignment,
+};
 
 use super::error::OrderError;
 use crate::worktree::Worktrees;
@@ -34,11 +37,15 @@ impl Workplace {
         (project != root).then(|| project.display().to_string())
     }
 
-    /// Whether what counts here includes what counts for a run of that directory: settings and agents
-    /// are looked for from the working directory upwards.
-    pub(super) fn is_within(&self, project: &Path) -> bool {
+    /// Refuses an earlier run of another project: its settings and agents are not known here. They are
+    /// looked for from the working directory upwards.
+    pub(super) fn require_project_of(&self, earlier: &Assignment) -> Result<(), OrderError> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        real(&self.working_directory).starts_with(real(project))
+        let project = PathBuf::from(earlier.project_directory());
+        if real(&self.working_directory).starts_with(real(&project)) {
+            return Ok(());
+        }
+        Err(OrderError::OtherProject { run: earlier.agent_id.clone(), project })
     }
 
     /// The same with another workspace.
