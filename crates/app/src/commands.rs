@@ -67,7 +67,14 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
         Command::May(args) => (args.flags(), None),
         _ => (Vec::new(), None),
     };
-    let setup = match (Setup::new(globals, environment.clone()), &cli.command) {
+    let setup = match cli.command {
+        // They show what is wrong.
+        Command::Config(_) | Command::Doctor(_) => {
+            Setup::despite_slips(globals, environment.clone())
+        }
+        _ => Setup::new(globals, environment.clone()),
+    };
+    let setup = match (setup, &cli.command) {
         (Ok(setup), _) => setup,
         (Err(failure), Command::Doctor(_)) => {
             return doctor::without_setup(&failure, &cli.globals, environment);

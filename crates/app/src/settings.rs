@@ -13,6 +13,7 @@ mod origin;
 mod written;
 
 mod error;
+mod findings;
 mod notice;
 
 mod schema;
@@ -30,9 +31,10 @@ use std::path::{Path, PathBuf};
 
 #[expect(unused_imports, reason = "what a command needs of a setting's type")]
 pub(crate) use self::{
-    edit::{KeyWords, SettingsFile, key_words, replace},
+    edit::{KeyWords, SettingsFile, key_words, replace_edited},
     entries::Entry,
     error::SettingsError,
+    findings::Findings,
     layer::{
         command_line::Flag,
         project::{Project, ProjectFile, ProjectFormat},
@@ -93,8 +95,8 @@ pub(crate) enum ProjectTrust {
 pub(crate) struct Loaded {
     /// The settings in force.
     pub(crate) settings: Settings,
-    /// What was left aside, to be told once.
-    pub(crate) notices: Vec<Notice>,
+    /// What is to be told about them.
+    pub(crate) findings: Findings,
 }
 
 /// `$ATTACHE_HOME`, by default `~/.attache`; none without a home directory.
@@ -111,12 +113,12 @@ pub(crate) fn attache_home(
 
 /// Loads the settings.
 pub(crate) fn load(sources: &Sources<'_>) -> Result<Loaded, SettingsError> {
-    let mut notices = Vec::new();
-    let mut merged = user_layers(sources, &mut notices)?;
-    project_layers(sources, &mut merged, &mut notices)?;
+    let mut findings = Findings::default();
+    let mut merged = user_layers(sources, &mut findings)?;
+    project_layers(sources, &mut merged, &mut findings)?;
 
     let reading = unrestricted(sources.working_directory, sources);
-    let environment = variables::layer(sources.environment, &reading, &mut notices)?;
+    let environment = variables::layer(sources.environment, &reading, &mut findings)?;
     let mut command_line = command_line::overrides(sources.overrides, &reading)?;
     lay_over(&mut command_line, command_line::flags(&flags(sources), &reading)?);
 
@@ -136,13 +138,22 @@ pub(crate) fn load(sources: &Sources<'_>) -> Result<Loaded, SettingsError> {
             lay_over(&mut merged, command_line);
         }
     }
-    let settings = Settings::from_layers(merged)?;
-    notices.extend(meaning::permissions::notices(&settings.written));
-    Ok(Loaded { settings, notices })
+    let own = |file: &Path| is_own(file, sources);
+    for file in meaning::permissions::told(&merged, own, &mut findings) {
+        lay_over(&mut merged, claude::ask_always(&file));
+    }
+    Ok(Loaded { settings: Settings::from_layers(merged)?, findings })
+}
+
+/// Whether a file has the user's own rules: their settings, and those of a project that they trust.
+fn is_own(file: &Path, sources: &Sources<'_>) -> bool {
+    let is_settings = file.file_name().is_some_and(|name| name == "config.toml");
+    let is_users = file == sources.attache_home.join("config.toml");
+    is_users || (is_settings && sources.project_trust == ProjectTrust::Trusted)
 }
 
 /// Built-in, Codex's and the user's own, merged.
-fn user_layers(sources: &Sources<'_>, notices: &mut Vec<Notice>) -> Result<Table, SettingsError> {
+fn user_layers(sources: &Sources<'_>, findings: &mut Findings) -> Result<Table, SettingsError> {
     let mut merged = schema::built_in();
     if let Some(home) = sources.home {
         let directory = home.join(".codex");
@@ -151,14 +162,14 @@ fn user_layers(sources: &Sources<'_>, notices: &mut Vec<Notice>) -> Result<Table
             let checked = unrestricted(&directory, sources).check(written)?;
             lay_over(&mut merged, checked.table);
         }
-        let claude = claude::read(&home.join(".claude").join("settings.json"), notices);
+        let claude = claude::read(&home.join(".claude").join("settings.json"), findings);
         let checked = unrestricted(home, sources).check(claude)?;
         lay_over(&mut merged, checked.table);
     }
     let path = sources.attache_home.join("config.toml");
     if let Some(written) = files::read_toml(&path)? {
         let checked = unrestricted(sources.attache_home, sources).check(written)?;
-        notices.extend(Notice::unknown_keys(&path, &checked.unknown));
+        findings.slipped(checked.unknown);
         lay_over(&mut merged, checked.table);
     }
     Ok(merged)
@@ -168,7 +179,7 @@ fn user_layers(sources: &Sources<'_>, notices: &mut Vec<Notice>) -> Result<Table
 fn project_layers(
     sources: &Sources<'_>,
     merged: &mut Table,
-    notices: &mut Vec<Notice>,
+    findings: &mut Findings,
 ) -> Result<(), SettingsError> {
     let project = Project::around(sources.working_directory, sources.attache_home, sources.home);
     let in_force = merged.clone();
@@ -182,13 +193,14 @@ fn project_layers(
             },
             ..unrestricted(&file.directory, sources)
         };
-        let checked = match (read_and_check(file, &reading, notices), sources.project_trust) {
+        let checked = read_and_check(file, &reading, findings);
+        let mut checked = match (checked, sources.project_trust) {
             (Ok(None), _) => continue,
             (Ok(Some(checked)), _) => checked,
             (Err(error), ProjectTrust::Trusted) => return Err(error),
             // A broken file of an untrusted project is only a notice.
             (Err(error), ProjectTrust::Untrusted) => {
-                notices.push(Notice::broken_file(&error));
+                findings.notices.push(Notice::broken_file(&error));
                 // What it denies is not known.
                 if file.format == ProjectFormat::Settings {
                     lay_over(merged, claude::ask_always(&file.path));
@@ -196,8 +208,16 @@ fn project_layers(
                 continue;
             }
         };
-        notices.extend(Notice::unknown_keys(&file.path, &checked.unknown));
-        notices.extend(Notice::withheld_keys(&file.path, checked.withheld));
+        match (sources.project_trust, file.format) {
+            (ProjectTrust::Trusted, ProjectFormat::Settings) => {
+                findings.slipped(std::mem::take(&mut checked.unknown));
+            }
+            // Files of other programs have keys of their own.
+            (ProjectTrust::Trusted, ProjectFormat::McpJson | ProjectFormat::ClaudeSettings) => {
+                findings.notices.extend(Notice::unknown_keys(&file.path, &checked.unknown));
+            }
+            (ProjectTrust::Untrusted, _) => findings.untrusted(&file.path, &mut checked, merged),
+        }
         lay_over(merged, checked.table);
     }
     Ok(())
@@ -206,23 +226,23 @@ fn project_layers(
 fn read_and_check(
     file: &ProjectFile,
     reading: &Reading<'_>,
-    notices: &mut Vec<Notice>,
+    findings: &mut Findings,
 ) -> Result<Option<Checked>, SettingsError> {
-    read_project_file(file, notices)?.map(|written| reading.check(written)).transpose()
+    read_project_file(file, findings)?.map(|written| reading.check(written)).transpose()
 }
 
 fn read_project_file(
     file: &ProjectFile,
-    notices: &mut Vec<Notice>,
+    findings: &mut Findings,
 ) -> Result<Option<Table>, SettingsError> {
     match file.format {
         ProjectFormat::Settings => files::read_toml(&file.path),
-        ProjectFormat::ClaudeSettings => Ok(Some(claude::read(&file.path, notices))),
+        ProjectFormat::ClaudeSettings => Ok(Some(claude::read(&file.path, findings))),
         ProjectFormat::McpJson => Ok(match files::read_mcp_json(&file.path)? {
             None => None,
             Some(McpJson::Servers(table)) => Some(table),
             Some(McpJson::WithoutServers { keys }) => {
-                notices.extend(Notice::no_servers(&file.path, keys));
+                findings.notices.extend(Notice::no_servers(&file.path, keys));
                 None
             }
         }),

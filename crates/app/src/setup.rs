@@ -65,6 +65,8 @@ pub(crate) struct Setup {
     pub(crate) called_from: PathBuf,
     /// The options of every command, as they were given.
     pub(crate) globals: Globals,
+    /// Keys and rules of the settings that are not understood; none where a run may start.
+    pub(crate) slips: Vec<SettingsError>,
     agents_json: Option<String>,
     agents_dirs: Vec<PathBuf>,
 }
@@ -89,8 +91,21 @@ impl Setup {
         self.moved.is_some() || !self.called_from.starts_with(&self.working_directory)
     }
 
-    /// Works out the setup; notices are told once, on stderr.
+    /// Works out the setup; notices are told once, on stderr. A key or rule of the settings that is not
+    /// understood is an error: it may be a restriction.
     pub(crate) fn new(globals: Globals, environment: Environment) -> Result<Self, Failure> {
+        let setup = Self::despite_slips(globals, environment)?;
+        match slips_failure(&setup.slips) {
+            None => Ok(setup),
+            Some(failure) => Err(failure),
+        }
+    }
+
+    /// The same for commands that only show: settings that are not understood are in `slips`.
+    pub(crate) fn despite_slips(
+        globals: Globals,
+        environment: Environment,
+    ) -> Result<Self, Failure> {
         let called_from = working_directory(globals.cwd.as_deref())?;
         for folder in &globals.agents_dir {
             if !called_from.join(folder).is_dir() {
@@ -116,7 +131,7 @@ impl Setup {
         let trust = TrustStore::load(&attache_home).map_err(|error| trust_failure(&error))?;
         let project = Project::around(&working_directory, &attache_home, home.as_deref());
         let project_trust = project_trust(&project, &trust);
-        let Loaded { settings, notices } = settings::load(&Sources {
+        let Loaded { settings, findings } = settings::load(&Sources {
             environment: &environment,
             home: home.as_deref(),
             attache_home: &attache_home,
@@ -128,7 +143,7 @@ impl Setup {
         })
         .map_err(|error| settings_failure(&error))?;
         if !globals.quiet {
-            for notice in &notices {
+            for notice in &findings.notices {
                 let place = notice.file.as_ref().map(|file| format!("{}: ", file.display()));
                 let hint = notice.hint.as_ref().map(|hint| format!(" ({hint})"));
                 print::aside(&format!(
@@ -162,6 +177,7 @@ impl Setup {
             project,
             project_trust,
             globals: globals.clone(),
+            slips: findings.slips,
             format: if globals.json { OutputFormat::Json } else { OutputFormat::Text },
             quiet: globals.quiet,
             moved: globals.cwd,
@@ -275,9 +291,11 @@ impl Setup {
             flags: Vec::new(),
             profile: None,
         };
-        settings::load(&sources)
-            .map(|loaded| loaded.settings)
-            .map_err(|error| settings_failure(&error))
+        let loaded = settings::load(&sources).map_err(|error| settings_failure(&error))?;
+        match slips_failure(&loaded.findings.slips) {
+            None => Ok(loaded.settings),
+            Some(failure) => Err(failure),
+        }
     }
 
     /// What is said when an order cannot be carried out; with the place of a model that the settings name
@@ -352,6 +370,21 @@ fn project_trust(project: &Project, trust: &TrustStore) -> ProjectTrust {
             && content_hash(&file.path).is_ok_and(|hash| trust.trusts(&file.path, &hash))
     });
     if trusted { ProjectTrust::Trusted } else { ProjectTrust::Untrusted }
+}
+
+/// What is said about keys and rules that are not understood, all of them at once.
+fn slips_failure(slips: &[SettingsError]) -> Option<Failure> {
+    let (first, others) = slips.split_first()?;
+    let mut message = first.to_string();
+    for other in others {
+        let hint = other.hint().map(|hint| format!(" ({hint})"));
+        message = format!("{message}\n  and {other}{}", hint.unwrap_or_default());
+    }
+    let failure = Failure::usage(message);
+    Some(match first.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    })
 }
 
 pub(crate) fn settings_failure(error: &SettingsError) -> Failure {

@@ -119,7 +119,7 @@ fn quoted(name: &str) -> String {
 /// The names of the agents there are; none if the setup is broken.
 fn agent_names(environment: Environment) -> Vec<String> {
     let globals = Globals { quiet: true, ..Globals::default() };
-    let inventory = Setup::new(globals, environment).and_then(|setup| setup.inventory());
+    let inventory = Setup::despite_slips(globals, environment).and_then(|setup| setup.inventory());
     inventory.map_or_else(
         |_| Vec::new(),
         |inventory| inventory.records.iter().map(|record| record.name.clone()).collect(),

@@ -10,7 +10,7 @@ use crate::{
     failure::{Exit, Failure},
     print::{
         self,
-        palette::Tone,
+        palette::{Tone, paint},
         table::{self, Field, Overflow},
     },
     settings::{Entry, key_words},
@@ -56,6 +56,12 @@ pub(crate) fn run(args: &ConfigArgs, setup: &Setup) -> Result<Exit, Failure> {
                 None => failure.hint("`attache config` shows all of them"),
             });
         }
+    }
+    for slip in &setup.slips {
+        let hint = slip.hint().map(|hint| format!(" ({hint})"));
+        let notice = paint(Tone::Warning, "notice:");
+        let hint = hint.unwrap_or_default();
+        print::aside(&format!("{notice} {slip}{hint}; no agent runs until it is corrected"));
     }
     match setup.format {
         OutputFormat::Json => {

@@ -80,6 +80,10 @@ impl Check {
 
 pub(crate) fn run(args: &DoctorArgs, setup: &Setup) -> Result<Exit, Failure> {
     let mut checks = vec![home(setup)];
+    checks.extend(setup.slips.iter().map(|slip| {
+        let hint = slip.hint().unwrap_or_else(|| "attache config edit".to_owned());
+        Check::error("settings", slip.to_string(), hint)
+    }));
     checks.push(project(setup));
     checks.extend(agents(setup)?);
     checks.push(model(setup));

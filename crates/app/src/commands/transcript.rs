@@ -329,7 +329,7 @@ impl Watched {
 fn run_ids() -> Vec<CompletionCandidate> {
     let environment = Environment::of_process();
     let globals = Globals { quiet: true, ..Globals::default() };
-    let Ok(setup) = Setup::new(globals, environment) else { return Vec::new() };
+    let Ok(setup) = Setup::despite_slips(globals, environment) else { return Vec::new() };
     let runs = transcripts::store(&setup).list().unwrap_or_default();
     runs.iter()
         .map(|run| {

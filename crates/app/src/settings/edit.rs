@@ -13,14 +13,16 @@ use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use super::{
     error::SettingsError,
+    findings::Findings,
     layer::{
         check::Reading,
         command_line::{self, key_path},
         files,
     },
+    meaning::permissions,
     origin::Origin,
     schema::{self, Kind, Shape},
-    written::{KeyPath, Node, Value as Written, toml as written_toml},
+    written::{self, KeyPath, Node, Value as Written, toml as written_toml},
 };
 
 /// Where a value comes from that is typed to be written down.
@@ -153,9 +155,7 @@ impl<'a> SettingsFile<'a> {
     }
 
     fn check(&self, key: &KeyPath, node: Node) -> Result<(), SettingsError> {
-        let base = self.path.parent().unwrap_or(&self.path);
-        let reading = Reading { base, home: self.home, judge: None };
-        command_line::strictly(key.clone().table_of(node), &reading).map(drop)
+        check(key.clone().table_of(node), &self.path, self.home)
     }
 }
 
@@ -172,8 +172,28 @@ fn unknown(key: &str) -> SettingsError {
     SettingsError::UnknownKey { key: key.to_owned(), nearest: None, origin: TYPED }
 }
 
-/// Checks a text and puts it in the place of the settings file, whole or not at all.
-pub(crate) fn replace(path: &Path, home: Option<&Path>, text: &str) -> Result<(), SettingsError> {
+/// Checks what is to stand in the settings file: its keys, its values and its rules.
+fn check(written: written::Table, path: &Path, home: Option<&Path>) -> Result<(), SettingsError> {
+    let base = path.parent().unwrap_or(path);
+    let table = command_line::strictly(written, &Reading { base, home, judge: None })?;
+    let mut findings = Findings::default();
+    permissions::told(&table, |_| true, &mut findings);
+    findings.slips.into_iter().next().map_or(Ok(()), Err)
+}
+
+/// Puts a text that somebody edited in the place of the settings file, if there is no slip in it.
+pub(crate) fn replace_edited(
+    path: &Path,
+    home: Option<&Path>,
+    text: &str,
+) -> Result<(), SettingsError> {
+    check(written_toml::read(path, text)?, path, home)?;
+    replace(path, home, text)
+}
+
+/// Checks the values of a text and puts it in the place of the settings file, whole or not at all. An unknown
+/// key is not an error: of several, one can be removed after the other.
+fn replace(path: &Path, home: Option<&Path>, text: &str) -> Result<(), SettingsError> {
     let base = path.parent().unwrap_or(path);
     Reading { base, home, judge: None }.check(written_toml::read(path, text)?)?;
     let unwritable = |error: std::io::Error| SettingsError::Unwritable {

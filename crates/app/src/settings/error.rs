@@ -34,9 +34,12 @@ pub(crate) enum SettingsError {
         origin: Box<Origin>,
         nearest: Option<String>,
     },
-    /// A key on the command line that does not exist.
+    /// A key of the user's own settings that does not exist.
     #[error("{origin}: there is no setting `{key}`")]
     UnknownKey { key: String, nearest: Option<String>, origin: Origin },
+    /// A rule that denies or asks, and cannot be read.
+    #[error("{origin}: `{entry}` in `permissions.{list}` is not a rule: {problem}")]
+    BadRule { list: &'static str, entry: String, problem: String, origin: Origin },
     /// A `-c` that is not `KEY=VALUE`.
     #[error("-c {text}: {problem}")]
     MalformedOverride { text: String, problem: &'static str },
@@ -75,6 +78,7 @@ impl SettingsError {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 None => "`attache config` lists every setting".into(),
             }),
+            Self::BadRule { .. } => Some("correct the rule, or remove it".into()),
             Self::MalformedOverride { .. } => {
                 Some("write it as KEY=VALUE, e.g. -c subagents.default_max_turns=20".into())
             }

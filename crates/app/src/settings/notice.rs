@@ -25,10 +25,7 @@ pub(crate) struct Notice {
 impl Notice {
     /// Keys of a file that do not exist.
     pub(super) fn unknown_keys(file: &Path, unknown: &[Unknown]) -> Option<Self> {
-        let named = unknown.iter().map(|unknown| match unknown.origin.place() {
-            Some(place) => format!("`{}` (line {})", unknown.key, place.line),
-            None => format!("`{}`", unknown.key),
-        });
+        let named = unknown.iter().map(placed);
         (!unknown.is_empty()).then(|| Self {
             file: Some(file.to_owned()),
             keys: keys(unknown),
@@ -37,14 +34,12 @@ impl Notice {
         })
     }
 
-    /// Keys in the value of a variable that do not exist.
-    pub(super) fn unknown_in_variable(variable: &str, unknown: &[Unknown]) -> Option<Self> {
-        let named = unknown.iter().map(|unknown| format!("`{}`", unknown.key));
-        (!unknown.is_empty()).then(|| Self {
-            file: None,
-            keys: keys(unknown),
-            message: format!("{variable}: unknown and ignored: {}", listed(named)),
-            hint: meant(unknown),
+    /// Keys of an untrusted project's file that do not exist and may be restrictions.
+    pub(super) fn unclear_restrictions(file: &Path, unknown: &[Unknown]) -> Option<Self> {
+        let message = "not understood, and perhaps a restriction, so every call is asked about";
+        Some(Self {
+            message: format!("{message}: {}", listed(unknown.iter().map(placed))),
+            ..Self::unknown_keys(file, unknown)?
         })
     }
 
@@ -93,7 +88,15 @@ impl Notice {
 }
 
 fn keys(unknown: &[Unknown]) -> Vec<String> {
-    unknown.iter().map(|unknown| unknown.key.clone()).collect()
+    unknown.iter().map(|unknown| unknown.key.to_string()).collect()
+}
+
+/// A key with its line.
+fn placed(unknown: &Unknown) -> String {
+    match unknown.origin.place() {
+        Some(place) => format!("`{}` (line {})", unknown.key, place.line),
+        None => format!("`{}`", unknown.key),
+    }
 }
 
 /// What was probably meant by unknown keys.

@@ -117,6 +117,11 @@ impl World {
         })
     }
 
+    /// What is not understood of what the user wrote.
+    fn slips(&self) -> Vec<String> {
+        self.load().findings.slips.iter().map(ToString::to_string).collect()
+    }
+
     fn load(&self) -> Loaded {
         match self.try_load() {
             Ok(loaded) => loaded,
@@ -144,7 +149,7 @@ impl World {
 
     /// The notices as (file, keys, hint), paths cut.
     fn notices(&self) -> Vec<(String, Vec<String>, String)> {
-        self.load().notices.into_iter().map(|notice| self.cut_notice(notice)).collect()
+        self.load().findings.notices.into_iter().map(|notice| self.cut_notice(notice)).collect()
     }
 
     fn cut_notice(&self, notice: Notice) -> (String, Vec<String>, String) {

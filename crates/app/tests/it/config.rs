@@ -222,3 +222,67 @@ fn without_a_terminal_no_editor_is_guessed() {
     assert!(ran.stderr.contains("`attache config edit` needs a terminal"), "{}", ran.stderr);
     assert!(ran.stderr.contains("attache config set"), "{}", ran.stderr);
 }
+
+/// A slip in a restriction restricts nothing, so nothing runs with it.
+#[test]
+fn a_slip_in_the_settings_stops_everything_but_what_shows_it() {
+    let project = project();
+    project.file(
+        "~/.attache/config.toml",
+        "sandbox_mod = \"read-only\"\n[permissions]\ndenny = [\"Bash\"]\ndeny = [\"Bsh(rm *)\"]\n",
+    );
+    for arguments in [
+        &["run", "Explore", "x"][..],
+        &["exec", "x", "--model", "offline"],
+        &["may", "Explore", "Read", "x"],
+        &["list"],
+        &["show", "Explore"],
+        &["trust", "--all", "--yes"],
+    ] {
+        let ran = project.run(arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?} {ran:?}");
+        for told in [
+            "config.toml:1: there is no setting `sandbox_mod`",
+            "did you mean `sandbox_mode`?",
+            "config.toml:3: there is no setting `permissions.denny`",
+            "did you mean `permissions.deny`?",
+            "config.toml:4: `Bsh(rm *)` in `permissions.deny` is not a rule",
+        ] {
+            assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+        }
+    }
+    let shown = project.run(&["config", "permissions"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(shown.stdout.contains("Bsh(rm *)"), "{}", shown.stdout);
+    assert!(shown.stderr.contains("no agent runs until it is corrected"), "{}", shown.stderr);
+    let report = project.run(&["doctor", "--json"]);
+    assert_eq!(report.code, Some(1));
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+    let checks = report["checks"].as_array().unwrap();
+    let failed = checks.iter().filter(|check| check["name"] == "settings").count();
+    assert_eq!(failed, 3, "{report}");
+    assert_eq!(checks.last().unwrap()["name"], "git");
+    // One after the other can be removed.
+    assert_eq!(project.run(&["config", "unset", "permissions.denny"]).code, Some(0));
+    assert_eq!(project.run(&["config", "unset", "sandbox_mod"]).code, Some(0));
+    assert_eq!(project.run(&["list"]).code, Some(2));
+    assert_eq!(project.run(&["config", "set", "permissions.deny", "[\"Bash(rm\"]"]).code, Some(2));
+    assert_eq!(
+        project.run(&["config", "set", "permissions.deny", "[\"Bash(rm *)\"]"]).code,
+        Some(0)
+    );
+    assert_eq!(project.run(&["list"]).code, Some(0));
+}
+
+#[test]
+fn a_slip_in_a_project_asks_until_it_is_trusted_and_cannot_be_trusted() {
+    let project = project();
+    project.file(".attache/config.toml", "[permissions]\ndenny = [\"Read(.env)\"]\n");
+    let ran = project.run(&["may", "Explore", "Read", ".env"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("the rule `*`"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("`permissions.denny` (line 2)"), "{}", ran.stderr);
+    let trusted = project.run(&["trust", "--project", "--yes"]);
+    assert_eq!(trusted.code, Some(2), "{trusted:?}");
+    assert!(trusted.stderr.contains("there is no setting `permissions.denny`"));
+}

@@ -260,11 +260,11 @@ fn entries_that_are_not_understood_never_widen() {
     let project = with_worker();
     project.file(
         "~/.attache/config.toml",
-        "[permissions]\nallow = [\"Bash(a && b)\", \"Nonsense\"]\ndeny = [\"WebFetch(example.com)\"]\n",
+        "[permissions]\nallow = [\"Bash(a && b)\", \"Nonsense\"]\n",
     );
     project.file(
         "~/.claude/settings.json",
-        r#"{"permissions": {"allow": ["NotebookEdit", "Bash(x"], "additionalDirectories": ["/x"]}}"#,
+        r#"{"permissions": {"allow": ["NotebookEdit", "Bash(x"], "deny": ["WebFetch(example.com)"], "additionalDirectories": ["/x"]}}"#,
     );
     let ran = project.run(&["may", "worker", "Bash", "a", "--json"]);
     assert!(ran.stdout.contains("\"ask\""), "{}", ran.stdout);

@@ -97,7 +97,7 @@ fn from_setup(words: fn(&Setup) -> Option<Vec<Word>>) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         let environment = Environment::of_process();
         let globals = Globals { quiet: true, ..Globals::default() };
-        let setup = Setup::new(globals, environment).ok();
+        let setup = Setup::despite_slips(globals, environment).ok();
         matching(current, setup.as_ref().and_then(words).unwrap_or_default())
     })
 }

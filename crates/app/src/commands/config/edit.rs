@@ -183,7 +183,7 @@ fn edit_until_right(editor: &str, copy: &Path, place: &Place<'_>) -> Result<Vec<
         let checked = if unchanged || (text.is_empty() && !place.file.exists()) {
             Ok(())
         } else {
-            settings::replace(&place.file, place.home, &text)
+            settings::replace_edited(&place.file, place.home, &text)
         };
         let Err(error) = checked else { return Ok(text.into_bytes()) };
         let failure = settings_failure(&error);

@@ -46,12 +46,33 @@ pub(crate) struct Checked {
 /// A key that does not exist.
 pub(crate) struct Unknown {
     /// The key.
-    pub(crate) key: String,
+    pub(crate) key: KeyPath,
     /// The key that was probably meant.
     pub(crate) nearest: Option<String>,
     /// Where it was written.
     pub(crate) origin: Origin,
 }
+
+impl Unknown {
+    /// Whether the key may have been meant as a restriction: of calls, of commands or of a server's tools.
+    pub(crate) fn may_restrict(&self) -> bool {
+        let names = self.key.names();
+        let names = match names {
+            [profiles, _, rest @ ..] if profiles == "profiles" => rest,
+            _ => names,
+        };
+        let is_about = |name: &str| RESTRICTING.iter().any(|word| name.contains(word));
+        let first = names.first().map(|name| name.to_lowercase());
+        first.is_some_and(|name| is_about(&name))
+            || self.nearest.as_deref().is_some_and(is_about)
+    }
+}
+
+/// Keys of an MCP server that decide which of its tools are offered.
+const OFFERING: [&str; 3] = ["enabled", "enabled_tools", "disabled_tools"];
+
+/// What the keys of restrictions contain.
+const RESTRICTING: [&str; 6] = ["permission", "sandbox", "approval", "deny", "allow", "_tools"];
 
 impl Reading<'_> {
     /// Checks a layer.
@@ -184,6 +205,14 @@ impl Reading<'_> {
         for (name, node) in &mut table {
             if let Some(key) = keys.find(name) {
                 *node = self.shaped(&at.child(name), key.shape, node.clone(), checked)?;
+                continue;
+            }
+            // Other keys belong to other programs, but a slip in one of these would offer more tools.
+            let meant = unknown(at, keys, name, node.origin.clone());
+            let is_slip = nearest(name, keys.iter().map(|key| key.name))
+                .is_some_and(|meant| OFFERING.contains(&meant));
+            if is_slip {
+                checked.unknown.push(meant);
             }
         }
         Ok(table)
@@ -271,7 +300,7 @@ fn wrong_value(at: &KeyPath, kind: Kind, value: &Value, origin: Origin) -> Setti
 
 fn unknown(at: &KeyPath, keys: Keys, name: &str, origin: Origin) -> Unknown {
     Unknown {
-        key: at.child(name).to_string(),
+        key: at.child(name),
         nearest: nearest(name, keys.iter().map(|key| key.name))
             .map(|meant| at.child(meant).to_string()),
         origin,

@@ -9,13 +9,14 @@ use std::path::Path;
 use super::files;
 use crate::settings::{
     error::SettingsError,
+    findings::Findings,
     notice::Notice,
     origin::{Origin, Place},
     written::{Node, Table, Value, json},
 };
 
 /// What a file sets; nothing if it is not there.
-pub(crate) fn read(path: &Path, notices: &mut Vec<Notice>) -> Table {
+pub(crate) fn read(path: &Path, findings: &mut Findings) -> Table {
     let read = files::text(path).and_then(|text| match text {
         None => Ok(None),
         Some(text) => json::read(path, &text).map(Some),
@@ -29,7 +30,7 @@ pub(crate) fn read(path: &Path, notices: &mut Vec<Notice>) -> Table {
         Ok(Some(None)) => "it is not a JSON object".to_owned(),
         Err(error) => reason(&error),
     };
-    notices.push(unreadable(path, &what));
+    findings.notices.push(unreadable(path, &what));
     ask_always(path)
 }
 

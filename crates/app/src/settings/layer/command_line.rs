@@ -1,6 +1,6 @@
 //! The command line as layers: `-c KEY=VALUE`, and the flags that stand for settings.
 //!
-//! Here a key that does not exist is an error: somebody is there who just typed it.
+//! A key that does not exist is an error at once: nothing is shown of settings that were not meant.
 
 use super::{check::Reading, merge::lay_over};
 use crate::settings::{
@@ -56,11 +56,7 @@ pub(crate) fn strictly(written: Table, reading: &Reading<'_>) -> Result<Table, S
     let checked = reading.check(written)?;
     match checked.unknown.into_iter().next() {
         None => Ok(checked.table),
-        Some(unknown) => Err(SettingsError::UnknownKey {
-            key: unknown.key,
-            nearest: unknown.nearest,
-            origin: unknown.origin,
-        }),
+        Some(unknown) => Err(unknown.into()),
     }
 }
 

@@ -2,15 +2,19 @@
 //!
 //! Every setting with a fixed name has a variable: `ATTACHE_`, the key in capitals, `__` for each
 //! dot. An empty variable counts as unset. A variable with our prefix that is not a setting gives a
-//! notice, so that a slip is seen.
+//! notice, so that a slip is seen; one that looks like a restriction is an error.
 
 use attache_kernel::id::nearest;
 
-use super::{check::Reading, merge::lay_over};
+use super::{
+    check::{Reading, Unknown},
+    merge::lay_over,
+};
 use crate::{
     environment::Environment,
     settings::{
         error::SettingsError,
+        findings::Findings,
         notice::Notice,
         origin::Origin,
         schema::{self, Kind, Shape},
@@ -36,7 +40,7 @@ pub(crate) fn variable_of(key: &KeyPath) -> String {
 pub(crate) fn layer(
     environment: &Environment,
     reading: &Reading<'_>,
-    notices: &mut Vec<Notice>,
+    findings: &mut Findings,
 ) -> Result<Table, SettingsError> {
     let known: Vec<_> = schema::fixed_keys()
         .into_iter()
@@ -50,13 +54,24 @@ pub(crate) fn layer(
         let name = full_name(variable);
         let Some((_, path, key)) = known.iter().find(|(known, ..)| known == name) else {
             let nearest = nearest_variable(variable, known.iter().map(|(name, ..)| name.as_str()));
-            notices.push(Notice::unknown_variable(variable, nearest));
+            let written = variable.strip_prefix(PREFIX).unwrap_or(variable).to_lowercase();
+            let key = written.split("__").map(str::to_owned).collect();
+            let unknown = Unknown {
+                key: KeyPath::new(key),
+                nearest,
+                origin: Origin::Environment { variable: variable.to_owned() },
+            };
+            if unknown.may_restrict() {
+                findings.slipped(vec![unknown]);
+            } else {
+                findings.notices.push(Notice::unknown_variable(variable, unknown.nearest));
+            }
             continue;
         };
         let origin = Origin::Environment { variable: variable.to_owned() };
         let written = path.clone().table_of(value(text, key.shape, &origin));
         let checked = reading.check(written)?;
-        notices.extend(Notice::unknown_in_variable(variable, &checked.unknown));
+        findings.slipped(checked.unknown);
         lay_over(&mut table, checked.table);
     }
     Ok(table)

@@ -1,9 +1,10 @@
 //! Permission rules: the entries of all layers, each with its origin.
 //!
-//! An entry that is not understood never widens: one that would allow is left out, one that denies or
-//! asks means every call of the tool it names.
+//! An entry that is not understood never widens: one that would allow is left out. One that denies or asks is
+//! an error in the user's own settings; elsewhere it means every call of the tool it names, and where it
+//! names none, every call is asked about.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use attache_kernel::rights::{
     permission::{PermissionRule, PermissionRules},
@@ -12,6 +13,8 @@ use attache_kernel::rights::{
 };
 
 use crate::settings::{
+    error::SettingsError,
+    findings::Findings,
     notice::Notice,
     written::{Node, Table, Value, find},
 };
@@ -48,36 +51,61 @@ pub(crate) fn rules<'a>(
     rules
 }
 
-/// What is to be told about entries that are not understood, a notice for each file and list.
-pub(crate) fn notices(written: &Table) -> Vec<Notice> {
-    let mut notices: Vec<Notice> = Vec::new();
+/// Tells about entries that are not understood. Returns the files of others that deny or ask for something
+/// that cannot be told.
+pub(crate) fn told(
+    written: &Table,
+    is_own: impl Fn(&Path) -> bool,
+    findings: &mut Findings,
+) -> Vec<PathBuf> {
+    let mut unclear = Vec::new();
     rules(written, |misread| {
         let Misread { list, entry, node, error } = misread;
         let file = node.origin.place().map(|place| place.path.to_path_buf());
         if is_of_other_host(&error, file.as_ref()) {
             return;
         }
-        let effect = match (list, &error.tools) {
-            ("allow", _) => "is ignored".to_owned(),
-            (_, Some(_)) => format!("counts for every call of `{}`", error.word),
-            (_, None) => "has no effect".to_owned(),
+        let is_foreign = matches!(error.kind, ToolRuleErrorKind::UnknownTool(UnknownTool::Foreign));
+        let is_unknown_to_claude = is_of_claude(file.as_ref())
+            && matches!(error.kind, ToolRuleErrorKind::UnknownTool(UnknownTool::Unknown(None)));
+        let effect = match (list, &file, &error.tools) {
+            ("allow", ..) => "is ignored".to_owned(),
+            (_, file, _) if !is_foreign && file.as_deref().is_none_or(&is_own) => {
+                findings.slips.push(SettingsError::BadRule {
+                    list,
+                    entry: entry.to_owned(),
+                    problem: error.to_string(),
+                    origin: node.origin.clone(),
+                });
+                return;
+            }
+            (_, _, Some(_)) => format!("counts for every call of `{}`", error.word),
+            (_, Some(file), None) if !is_foreign && !is_unknown_to_claude => {
+                unclear.push(file.clone());
+                "is not understood, so every call is asked about".to_owned()
+            }
+            _ => "has no effect".to_owned(),
         };
-        notices.push(Notice {
+        findings.notices.push(Notice {
             file,
             keys: vec![format!("permissions.{list}")],
             message: format!("`{entry}` in `permissions.{list}` {effect}: {error}"),
             hint: None,
         });
     });
-    notices
+    unclear.dedup();
+    unclear
 }
 
 /// Whether an entry of Claude's settings names a tool that only Claude Code has.
 fn is_of_other_host(error: &ToolRuleError, file: Option<&PathBuf>) -> bool {
-    let in_claude = file.is_some_and(|file| {
+    is_of_claude(file) && matches!(error.kind, ToolRuleErrorKind::UnknownTool(UnknownTool::Foreign))
+}
+
+fn is_of_claude(file: Option<&PathBuf>) -> bool {
+    file.is_some_and(|file| {
         file.ends_with(".claude/settings.json") || file.ends_with(".claude/settings.local.json")
-    });
-    in_claude && matches!(error.kind, ToolRuleErrorKind::UnknownTool(UnknownTool::Foreign))
+    })
 }
 
 fn entries<'a>(written: &'a Table, list: &str) -> impl Iterator<Item = (&'a str, &'a Node)> {

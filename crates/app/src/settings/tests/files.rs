@@ -129,14 +129,16 @@ fn a_broken_file_of_an_untrusted_project_stops_nothing() {
     ] {
         let loaded = World::new().user("model = \"mine\"").file(file, text).load();
         assert_eq!(loaded.settings.model.as_deref(), Some("mine"));
-        let [notice] = loaded.notices.as_slice() else { panic!("{:?}", loaded.notices) };
+        let [notice] = loaded.findings.notices.as_slice() else {
+            panic!("{:?}", loaded.findings.notices)
+        };
         assert!(notice.message.contains("is ignored"), "{notice:?}");
         assert!(notice.message.contains(file), "{notice:?}");
         assert!(notice.hint.is_some());
     }
     let pipe = World::new();
     fs::create_dir_all(pipe.path("repo/.attache/config.toml")).unwrap();
-    assert!(pipe.load().notices[0].message.contains("not a regular file"));
+    assert!(pipe.load().findings.notices[0].message.contains("not a regular file"));
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn each_layer_wins_over_those_before() {
 #[test]
 fn defaults_are_those_of_the_design() {
     let loaded = World::new().load();
-    assert_eq!(loaded.notices, []);
+    assert_eq!(loaded.findings.notices, []);
     let entries = loaded.settings.entries();
     let shown: Vec<_> = entries
         .iter()
@@ -236,12 +236,6 @@ fn unknown_variables_give_a_notice_with_the_nearest() {
     assert_eq!(
         world.notices(),
         [
-            (
-                String::new(),
-                strings(&["model_providers.x.base_ulr"]),
-                "did you mean `model_providers.x.base_url` for `model_providers.x.base_ulr`?"
-                    .into()
-            ),
             (String::new(), strings(&["ATTACHE_MODLE"]), "did you mean ATTACHE_MODEL?".into()),
             (
                 String::new(),
@@ -251,6 +245,9 @@ fn unknown_variables_give_a_notice_with_the_nearest() {
             (String::new(), strings(&["ATTACHE_ZZZ"]), String::new()),
         ]
     );
+    let slip =
+        "environment ATTACHE_MODEL_PROVIDERS: there is no setting `model_providers.x.base_ulr`";
+    assert_eq!(world.slips(), [slip]);
 }
 
 #[test]
@@ -294,41 +291,124 @@ fn camel_case_is_accepted_in_subagents_only_and_the_listed_spelling_wins() {
     assert_eq!(world.shown("subagents.default_timeout_seconds").0, json!(10));
     assert_eq!(world.shown("subagents.max_tree_cost_usd").0, json!(1.5));
     assert_eq!(world.shown("subagents.default_max_turns").0, json!(2));
-    assert_eq!(world.notices()[0].1, ["modelProvider"]);
+    assert!(world.slips()[0].contains(":1: there is no setting `modelProvider`"));
+}
+
+const SLIPS: &str = "modle = \"x\"\n[subagents]\nmax_deep = 2\nzzz = 1\n[model_providers.p]\nbase = \"u\"\n\
+                     [permissions]\ndenny = [\"Bash\"]\n";
+
+#[test]
+fn unknown_keys_of_the_users_files_are_slips_with_their_lines() {
+    for world in [World::new().user(SLIPS), World::new().project(SLIPS).trusted()] {
+        let slips = world.slips();
+        let keys = ["modle", "subagents.max_deep", "subagents.zzz", "model_providers.p.base"];
+        let lines = [1, 3, 4, 6];
+        for ((key, line), slip) in keys.into_iter().zip(lines).zip(&slips) {
+            let expected = format!("config.toml:{line}: there is no setting `{key}`");
+            assert!(slip.ends_with(&expected), "{slip}");
+        }
+        assert!(slips[4].contains(":8: there is no setting `permissions.denny`"));
+        assert_eq!(slips.len(), 5);
+        assert_eq!(world.notices(), []);
+    }
 }
 
 #[test]
-fn unknown_keys_of_files_give_one_notice_a_file() {
-    let world = World::new()
-        .user(
-            "modle = \"x\"\n[subagents]\nmax_deep = 2\nzzz = 1\n[model_providers.p]\nbase = \"u\"",
-        )
-        .project("[tool]\nx = 1");
+fn unknown_keys_of_codex_are_its_own() {
+    let world = World::new().codex(SLIPS);
+    assert_eq!((world.slips(), world.notices()), (vec![], vec![]));
+}
+
+#[test]
+fn unknown_keys_of_an_untrusted_project_give_a_notice_and_may_not_lose_a_restriction() {
+    let world = World::new().project("[tool]\nx = 1");
     assert_eq!(
         world.notices(),
-        [
-            (
-                "home/.attache/config.toml".into(),
-                strings(&[
-                    "model_providers.p.base",
-                    "modle",
-                    "subagents.max_deep",
-                    "subagents.zzz"
-                ]),
-                "did you mean `model_providers.p.base_url` for `model_providers.p.base`, `model` \
-                 for `modle`, `subagents.max_depth` for `subagents.max_deep`?"
-                    .into()
-            ),
-            (
-                "repo/.attache/config.toml".into(),
-                strings(&["tool"]),
-                "did you mean `tools` for `tool`?".into()
-            ),
-        ]
+        [(
+            "repo/.attache/config.toml".into(),
+            strings(&["tool"]),
+            "did you mean `tools` for `tool`?".into()
+        )]
     );
-    assert_eq!(
-        world.load().notices[0].message,
-        "unknown and ignored: `model_providers.p.base` (line 6), `modle` (line 1), \
-         `subagents.max_deep` (line 3), `subagents.zzz` (line 4)"
-    );
+    assert_eq!(world.load().settings.permissions.ask, []);
+    for written in [
+        "[permissions]\ndenny = [\"Bash\"]",
+        "[permision]\ndeny = [\"Bash\"]",
+        "deny = [\"Bash\"]",
+        "sandbox_mod = \"read-only\"",
+        "[sandbox_workspace_write]\nnetwork_acces = false",
+        "[profiles.p.permissions]\ndenny = [\"Bash\"]",
+        "[permissions]\ndeny = [\"Bsh(rm *)\"]",
+        "[permissions]\nask = [\"Nonsense\"]",
+    ] {
+        let world = World::new().project(written);
+        let ask = &world.load().settings.permissions.ask;
+        assert_eq!(ask.len(), 1, "{written}");
+        assert_eq!(ask[0].written, "*", "{written}");
+        let told = world.load().findings.notices[0].message.clone();
+        assert!(told.contains("every call is asked about"), "{told}");
+        assert_eq!(world.slips(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_slip_in_what_an_mcp_server_offers_is_seen() {
+    let world = World::new()
+        .user("[mcp_servers.x]\ncommand = \"c\"\ndisabled_tool = [\"a\"]\nrequired = true");
+    assert_eq!(world.slips().len(), 1);
+    assert!(world.slips()[0].contains(":3: there is no setting `mcp_servers.x.disabled_tool`"));
+}
+
+#[test]
+fn a_variable_that_looks_like_a_restriction_is_a_slip() {
+    for name in ["ATTACHE_SANDBOX_MOD", "ATTACHE_PERMISSIONS__DENNY", "ATTACHE_APPROVALPOLICY"] {
+        let world = World::new().variable(name, "read-only");
+        assert!(world.slips()[0].starts_with(&format!("environment {name}: ")), "{name}");
+    }
+    let world = World::new().variable("ATTACHE_CORPUS", "x");
+    assert_eq!((world.slips().len(), world.notices().len()), (0, 1));
+}
+
+#[test]
+fn a_rule_that_cannot_be_read_is_a_slip_where_it_denies_or_asks() {
+    for (list, entry) in [
+        ("deny", "Bash(rm"),
+        ("deny", "Bsh(rm *)"),
+        ("ask", "WebFetch(example.com)"),
+        ("deny", "Bash(a && b)"),
+        ("deny", "Nonsense"),
+        ("ask", ""),
+    ] {
+        let rule = format!("permissions.{list} = [\"{entry}\"]");
+        for world in [
+            World::new().user(&rule),
+            World::new().project(&rule).trusted(),
+            World::new().typed(&rule),
+            World::new().variable(
+                &format!("ATTACHE_PERMISSIONS__{}", list.to_uppercase()),
+                &format!("[\"{entry}\"]"),
+            ),
+            World::new().user(&format!("profiles.p.{rule}")).profile("p"),
+        ] {
+            let slips = world.slips();
+            assert_eq!(slips.len(), 1, "{rule}");
+            assert!(slips[0].contains(&format!("`{entry}` in `permissions.{list}` is not a rule")));
+        }
+    }
+    // What would allow is left out, and a tool of another host cannot be called here.
+    let world = World::new()
+        .user("permissions.allow = [\"Nonsense\"]\npermissions.deny = [\"NotebookEdit\"]");
+    assert_eq!((world.slips().len(), world.notices().len()), (0, 2));
+}
+
+#[test]
+fn rules_of_claude_that_cannot_be_read_fail_closed() {
+    for (rule, asked) in [("Bsh(rm *)", 1), ("Bash(rm", 0), ("NotebookEdit", 0), ("Qwertyuiop", 0)]
+    {
+        let text = format!("{{\"permissions\": {{\"deny\": [\"{rule}\"]}}}}");
+        let world = World::new().file("home/.claude/settings.json", &text);
+        let settings = world.load().settings;
+        assert_eq!(settings.permissions.ask.len(), asked, "{rule}");
+        assert_eq!(world.slips(), [""; 0]);
+    }
 }

@@ -83,7 +83,7 @@ max_tree_cost_usd = 8
 #[test]
 fn every_setting_reaches_its_field() {
     let loaded = World::new().user(ALL).load();
-    assert_eq!(loaded.notices, []);
+    assert_eq!(loaded.findings.notices, []);
     let settings = loaded.settings;
     assert_eq!(settings.model.as_deref(), Some("m"));
     assert_eq!(settings.model_provider.as_deref(), Some("lab"));

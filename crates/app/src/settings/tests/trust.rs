@@ -154,7 +154,7 @@ fn withheld_tables_are_named_entry_by_entry_and_once_a_file() {
     assert!(settings.mcp_servers.is_empty() && settings.model_providers.is_empty());
     assert!(settings.workspace_roots.is_empty() && settings.profile.is_none());
     assert_eq!(
-        world.load().notices[1].message,
+        world.load().findings.notices[1].message,
         "ignored until the project is trusted: `mcp_servers.evil`, `model_providers.evil`, \
          `profile`, `workspace_roots`"
     );
@@ -263,7 +263,7 @@ fn names_of_an_untrusted_file_cannot_command_the_terminal() {
     let world = World::new()
         .project("\"\\u001b[2J\" = 1\nmcp_servers.\"\\u202e\" = {}\nprofiles.\"\\u001b\" = {}")
         .file("repo/.mcp.json", r#"{"\u001b": 1}"#);
-    for notice in world.load().notices {
+    for notice in world.load().findings.notices {
         let text = format!("{} {:?} {:?}", notice.message, notice.keys, notice.hint);
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
     }
@@ -275,8 +275,8 @@ fn names_of_an_untrusted_file_cannot_command_the_terminal() {
 fn a_notice_names_only_the_first_of_many_keys() {
     let keys: Vec<_> = (0..1000).map(|number| format!("zz{number} = 1")).collect();
     let loaded = World::new().project(&keys.join("\n")).load();
-    assert_eq!(loaded.notices[0].keys.len(), 1000);
-    assert!(loaded.notices[0].message.ends_with(" and 960 more"));
+    assert_eq!(loaded.findings.notices[0].keys.len(), 1000);
+    assert!(loaded.findings.notices[0].message.ends_with(" and 960 more"));
 }
 
 #[test]
