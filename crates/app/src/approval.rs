@@ -9,7 +9,7 @@ mod tty;
 
 use std::{io, sync::Arc};
 
-use attache_runtime::approvals::{
+use attache_runtime::internal::approvals::{
     ApprovalAnswer, ApprovalFuture, Approver, Form, FormAnswer, FormFuture, Question,
 };
 use tokio::sync::Mutex;

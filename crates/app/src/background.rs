@@ -14,7 +14,9 @@ use std::{
 };
 
 use attache_kernel::run::{assignment::BackgroundWork, outcome::Status};
-use attache_runtime::{host::Prepared, runtime::Runtime, store::FileStore, tasks::RunHandle};
+use attache_runtime::internal::{
+    host::Prepared, runtime::Runtime, store::FileStore, tasks::RunHandle,
+};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 

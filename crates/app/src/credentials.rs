@@ -1,7 +1,7 @@
 //! Credentials as the settings and the environment want them: which providers take a key, whom it
 //! may be sent to, and what wins over it; and their errors as failures.
 
-use attache_runtime::model::credentials::{Credentials, CredentialsError, WebOrigin};
+use attache_runtime::internal::model::credentials::{Credentials, CredentialsError, WebOrigin};
 
 use crate::{failure::Failure, settings::ProviderSettings, setup::Setup};
 

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, fmt, fs, io, path::PathBuf};
 
-use attache_runtime::clock;
+use attache_runtime::internal::clock;
 use jiff::tz::TimeZone;
 
 /// The variables and their values.

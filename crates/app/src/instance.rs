@@ -13,7 +13,7 @@ use attache_kernel::{
     },
     run::assignment::Assignment,
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     bridge::{BridgeError, Greeted, Instances},
     tool::web_search::SearchProvider,
 };

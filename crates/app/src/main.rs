@@ -22,7 +22,7 @@ mod tui;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use attache_runtime::sandbox::run_if_helper;
+use attache_runtime::internal::sandbox::run_if_helper;
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::{

@@ -33,7 +33,7 @@ use std::{
 };
 
 use attache_kernel::id::SessionId;
-use attache_runtime::{
+use attache_runtime::internal::{
     model::Model,
     runtime::Runtime,
     tasks::{ClientReach, new_session_id},
@@ -171,7 +171,7 @@ fn token(file: Option<&Path>, setup: &Setup) -> Result<Option<Token>, Failure> {
 async fn end_runs(runtime: &Runtime) {
     let ids = runtime.runs();
     let handles: Vec<_> = ids.iter().filter_map(|id| runtime.handle(id)).collect();
-    handles.iter().for_each(attache_runtime::tasks::RunHandle::cancel);
+    handles.iter().for_each(attache_runtime::internal::tasks::RunHandle::cancel);
     let ended = async {
         for handle in &handles {
             // A run without a result has its transcript.

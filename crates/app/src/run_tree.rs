@@ -10,7 +10,7 @@ use attache_kernel::{
     model::usage::{Cost, Usage},
     run::{event::Event, outcome::Status, transcript::Entry},
 };
-use attache_runtime::store::{FileStore, RunState, StoreError, Transcript};
+use attache_runtime::internal::store::{FileStore, RunState, StoreError, Transcript};
 use jiff::Timestamp;
 use serde::Serialize;
 

@@ -17,7 +17,7 @@ use attache_kernel::{
     },
     model::choice::ChosenBy,
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     agents::{
         discovery::{Discovery, Places, content_hash},
         trust::{TrustError, TrustStore},

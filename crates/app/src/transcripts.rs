@@ -1,6 +1,6 @@
 //! The transcript store as the settings and the environment want it, and its errors as failures.
 
-use attache_runtime::{
+use attache_runtime::internal::{
     model::{credentials::Credentials, provider::builtin},
     store::{FileStore, Options, Secrets, StoreError, Summary},
     tool::web_search::SearchProvider,

@@ -24,7 +24,7 @@ mod tests;
 use std::{ffi::OsString, io, sync::Arc, time::Duration};
 
 use attache_kernel::run::event::observed::RunEvent;
-use attache_runtime::{
+use attache_runtime::internal::{
     events::TreeEvents,
     store::{FileStore, Store as _},
 };

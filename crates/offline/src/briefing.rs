@@ -11,7 +11,7 @@ use attache_kernel::{
         tool_spec::ToolSpec,
     },
 };
-use attache_runtime::{model::ModelCall, tool::findings::Findings};
+use attache_runtime::internal::{model::ModelCall, tool::findings::Findings};
 use serde::Deserialize as _;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use attache_kernel::rights::tool_name::BuiltinTool;
-use attache_runtime::tool::findings::{Findings, FoundFile};
+use attache_runtime::internal::tool::findings::{Findings, FoundFile};
 use serde_json::Value;
 
 use crate::{

@@ -38,7 +38,7 @@ use attache_kernel::{
         message::{AssistantPart, ToolCall},
     },
 };
-use attache_runtime::model::{Chunk, Chunks, Model, ModelCall, ModelFuture};
+use attache_runtime::internal::model::{Chunk, Chunks, Model, ModelCall, ModelFuture};
 use serde_json::Value;
 
 use self::{

@@ -15,7 +15,7 @@ use attache_kernel::agent::definition::{
     Dialect, Format, Scope,
     reading::{Rules, Source, read},
 };
-use attache_runtime::agents::{
+use attache_runtime::internal::agents::{
     discovery::{Discovery, DiscoveryMode, Places, list_path},
     trust::TrustStore,
 };

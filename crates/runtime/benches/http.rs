@@ -30,7 +30,7 @@ use attache_kernel::{
         tool_spec::ToolSpec,
     },
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     executor::Patience,
     model::{
         ModelCall,

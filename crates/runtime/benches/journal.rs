@@ -19,7 +19,7 @@ use attache_kernel::{
         transcript::{Entry, Header, Line},
     },
 };
-use attache_runtime::store::{
+use attache_runtime::internal::store::{
     Durability, FileStore, JournalWriter as _, Options, Secrets, files::FileWriter,
 };
 

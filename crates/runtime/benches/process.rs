@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use attache_runtime::{
+use attache_runtime::internal::{
     process::{CommandSandbox, CommandSetup, Processes},
     sandbox::{Helper, Mode, Policy, ResourceLimits, Sandbox},
     tool::{
@@ -136,7 +136,7 @@ fn bare_shells(workspace: &Path) -> Outcome<()> {
 async fn act(tool: &dyn Tool, arguments: Value, context: &ToolContext) -> Outcome<()> {
     let foresight = match tool.foresee(&arguments, context) {
         Some(foresight) => foresight.await,
-        None => attache_runtime::tool::Foresight::default(),
+        None => attache_runtime::internal::tool::Foresight::default(),
     };
     let context = ToolContext { foresight: Arc::new(foresight), ..context.clone() };
     let output = tool.call(arguments, &context).await;

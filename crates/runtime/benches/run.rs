@@ -29,7 +29,7 @@ use attache_kernel::{
         transcript::{Entry, Header},
     },
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     approvals::Approvals,
     events::EventLog,
     executor::{Execution, Patience, drive},

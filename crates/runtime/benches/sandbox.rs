@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use attache_runtime::sandbox::{
+use attache_runtime::internal::sandbox::{
     Helper, Mode, Part, Policy, ResourceLimits, Sandbox, places_of_keys,
 };
 

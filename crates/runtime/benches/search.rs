@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use attache_runtime::tool::{
+use attache_runtime::internal::tool::{
     FileGuard, Tool, ToolContext, artifacts::Artifacts, catalogue::builtin_tools,
     workspace::Workspace,
 };

@@ -9,14 +9,9 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use attache_kernel::rights::tool_name::ToolName;
-use attache_runtime::{
-    prelude::*,
-    tool::{Concurrency, Repeatability},
-};
+use attache_runtime::prelude::*;
 use attache_testkit::house_model::HouseModel;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 /// Sends a file to the printer: not to be done twice, and not without asking.
 #[derive(Debug)]

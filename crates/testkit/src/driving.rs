@@ -22,7 +22,7 @@ use attache_kernel::{
         transcript::{Entry, Header, Line},
     },
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     model::{Chunk, Model, ModelCall},
     tool::{
         AnswerForm, FileGuard, Tool, ToolContext, artifacts::Artifacts, catalogue::builtin_tools,

@@ -1,15 +1,7 @@
 //! A model of the house, in the place of a language model: it calls the first tool it is offered for
 //! the file the task names, and hands in what came back.
 
-use attache_kernel::{
-    id::ToolCallId,
-    model::usage::Usage,
-    run::{
-        Reply,
-        event::StopReason,
-        message::{AssistantPart, Message, ToolCall},
-    },
-};
+use attache_kernel::run::message::Message;
 use attache_runtime::prelude::*;
 use serde_json::{Value, json};
 

@@ -18,7 +18,7 @@ use attache_kernel::{
         message::{AssistantPart, ToolCall},
     },
 };
-use attache_runtime::model::{Chunk, Chunks, Model, ModelCall, ModelFuture};
+use attache_runtime::internal::model::{Chunk, Chunks, Model, ModelCall, ModelFuture};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 

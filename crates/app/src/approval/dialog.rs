@@ -1,7 +1,7 @@
 //! The dialog of a question: what is shown, and what each key means.
 
 use attache_kernel::rights::{permission::Foresight, rule::SessionGrant};
-use attache_runtime::approvals::{ApprovalAnswer, Question};
+use attache_runtime::internal::approvals::{ApprovalAnswer, Question};
 
 use crate::print::{
     diff,

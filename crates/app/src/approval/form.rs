@@ -4,7 +4,7 @@
 
 use std::io;
 
-use attache_runtime::approvals::{Form, FormAnswer};
+use attache_runtime::internal::approvals::{Form, FormAnswer};
 use serde_json::Map;
 
 use super::tty::Tty;

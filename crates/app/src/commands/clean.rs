@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use attache_runtime::{
+use attache_runtime::internal::{
     store::{FileStore, StoreError, files::Cleaned},
     worktree::WorktreeError,
 };

@@ -5,7 +5,7 @@ mod online;
 use std::{fs, path::Path};
 
 use attache_kernel::{agent::registry::Status, rights::confinement::Confinement};
-use attache_runtime::{
+use attache_runtime::internal::{
     mcp_client::ServerState,
     model::provider::ProviderDescription,
     sandbox::{Helper, Level as SandboxLevel, Mode, Sandbox},

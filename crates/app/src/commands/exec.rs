@@ -1,7 +1,7 @@
 //! `attache exec PROMPT`: the main agent, which works by itself and through subagents, without a terminal.
 
 use attache_kernel::run::assignment::BackgroundWork;
-use attache_runtime::store::{RunState, Summary};
+use attache_runtime::internal::store::{RunState, Summary};
 use clap::Args;
 
 use super::{

@@ -9,7 +9,7 @@ use attache_kernel::{
     },
     id::AgentName,
 };
-use attache_runtime::agents::discovery::watch::Watch;
+use attache_runtime::internal::agents::discovery::watch::Watch;
 use clap::{Args, ValueEnum};
 
 use super::show::lacks_provider;

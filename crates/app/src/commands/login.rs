@@ -8,7 +8,7 @@ mod key;
 use std::path::{Path, PathBuf};
 
 use attache_kernel::path_text;
-use attache_runtime::model::credentials::{Credentials, KeyLookup, StoredKey, WebOrigin};
+use attache_runtime::internal::model::credentials::{Credentials, KeyLookup, StoredKey, WebOrigin};
 use clap::Args;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;

@@ -7,7 +7,7 @@ use attache_kernel::{
         tool_name::{BuiltinTool, ToolName, ToolPattern, UnknownTool},
     },
 };
-use attache_runtime::sandbox::Mode;
+use attache_runtime::internal::sandbox::Mode;
 use clap::{Args, builder::PossibleValuesParser};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use attache_kernel::model::catalogue::{self, AS_OF, Home, KnownModel};
-use attache_runtime::{
+use attache_runtime::internal::{
     host::ParentModel,
     model::{provider::ProviderDescription, wire::WireApi},
 };

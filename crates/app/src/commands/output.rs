@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use attache_kernel::run::outcome::{RunResult, Status};
-use attache_runtime::{
+use attache_runtime::internal::{
     store::{FileStore, RunState},
     tasks::{RecordedError, RecordedRun},
 };

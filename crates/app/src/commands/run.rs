@@ -15,7 +15,7 @@ use attache_kernel::{
         outcome::{RunResult, Status},
     },
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     approvals::{ApproveAll, Approver},
     host::{Order, Prepared},
     tasks::StartError,

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, io::Read as _};
 
-use attache_runtime::store::{MailKind, Posted};
+use attache_runtime::internal::store::{MailKind, Posted};
 use clap::Args;
 use serde_json::json;
 

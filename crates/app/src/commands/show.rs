@@ -12,7 +12,7 @@ use attache_kernel::{
     model::choice::{ChosenBy, ModelChoice},
     rights::permission::AutoApproval,
 };
-use attache_runtime::host::not_sent;
+use attache_runtime::internal::host::not_sent;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use attache_runtime::store::{FileStore, MailKind, Posted, RunState};
+use attache_runtime::internal::store::{FileStore, MailKind, Posted, RunState};
 use clap::Args;
 use serde_json::{Value, json};
 

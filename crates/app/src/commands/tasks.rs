@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use attache_runtime::{
+use attache_runtime::internal::{
     clock,
     store::{Advance, FileStore, RunState, Summary},
 };

@@ -14,7 +14,7 @@ use attache_kernel::run::{
     file_change,
     transcript::{Header, Line},
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     changes::{
         reversal::reversed,
         run_patch::{Direction, RunPatch},

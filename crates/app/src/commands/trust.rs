@@ -10,7 +10,7 @@ use attache_kernel::{
     path_text,
     rights::{rule::ToolRule, tool_name::BuiltinTool},
 };
-use attache_runtime::agents::{
+use attache_runtime::internal::agents::{
     discovery::content_hash,
     trust::{self, ContentHash, TrustedFile},
 };

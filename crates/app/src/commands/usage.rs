@@ -6,7 +6,7 @@ mod sums;
 use std::path::PathBuf;
 
 use attache_kernel::path_text;
-use attache_runtime::{clock, store::StoreError};
+use attache_runtime::internal::{clock, store::StoreError};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 

@@ -14,7 +14,7 @@ use attache_kernel::{
     },
     path_text,
 };
-use attache_runtime::agents::discovery::{Discovery, NamedFile, list_path, read_paths};
+use attache_runtime::internal::agents::discovery::{Discovery, NamedFile, list_path, read_paths};
 use clap::Args;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! What a tool answers, as the protocol writes it: text, and beside it the same as values.
 
-use attache_runtime::tool::ToolOutput;
+use attache_runtime::internal::tool::ToolOutput;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 

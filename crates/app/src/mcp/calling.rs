@@ -6,7 +6,7 @@
 use std::sync::{Arc, PoisonError};
 
 use attache_kernel::rights::tool_name::BuiltinTool;
-use attache_runtime::tasks::{Client, new_session_id};
+use attache_runtime::internal::tasks::{Client, new_session_id};
 use hyper::http::request::Parts;
 use rmcp::{
     RoleServer,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use attache_kernel::id::{RunId, SessionId};
-use attache_runtime::{clock, delegation::Desk, tasks::RunHandle};
+use attache_runtime::internal::{clock, delegation::Desk, tasks::RunHandle};
 use rmcp::model::{CallToolResult, ElicitRequest, ElicitResult, InputRequest, InputResponses};
 use serde_json::Value;
 use tokio::sync::{

@@ -6,7 +6,7 @@
 use std::{sync::Mutex, time::Duration};
 
 use attache_kernel::agent::registry::Inventory;
-use attache_runtime::agents::discovery::{Places, watch::Watch};
+use attache_runtime::internal::agents::discovery::{Places, watch::Watch};
 use tokio::sync::watch;
 
 /// How long the thread waits before it looks whether anybody still wants to know.

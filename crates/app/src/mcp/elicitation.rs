@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use attache_kernel::run::Question;
-use attache_runtime::approvals::{
+use attache_runtime::internal::approvals::{
     ApprovalAnswer, ApprovalFuture, Approver, Form, FormAnswer, FormFuture,
 };
 use rmcp::{

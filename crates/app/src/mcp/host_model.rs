@@ -23,7 +23,7 @@ use attache_kernel::{
         tool_spec::ToolSpec,
     },
 };
-use attache_runtime::model::{Chunk, Chunks, Model, ModelCall, ModelFuture};
+use attache_runtime::internal::model::{Chunk, Chunks, Model, ModelCall, ModelFuture};
 use rmcp::{
     Peer, RoleServer,
     model::{ClientCapabilities, CreateMessageRequestParams, CreateMessageResult},

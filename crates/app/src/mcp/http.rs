@@ -11,7 +11,7 @@ mod rate;
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
 use attache_kernel::id::SessionId;
-use attache_runtime::tasks::{ClientReach, new_session_id};
+use attache_runtime::internal::tasks::{ClientReach, new_session_id};
 use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
 use hyper::{
     Request, Response, StatusCode,

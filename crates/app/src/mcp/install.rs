@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use attache_runtime::changes::line_diff::LineDiff;
+use attache_runtime::internal::changes::line_diff::LineDiff;
 use serde_json::json;
 
 use self::hosts::{Entry, HostName, Layout};

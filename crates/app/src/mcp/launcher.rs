@@ -3,7 +3,7 @@
 use std::{ffi::OsString, process::Stdio};
 
 use attache_kernel::id::RunId;
-use attache_runtime::tasks::{DetachedOrder, DetachedSubject, LaunchFuture, Launcher};
+use attache_runtime::internal::tasks::{DetachedOrder, DetachedSubject, LaunchFuture, Launcher};
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},

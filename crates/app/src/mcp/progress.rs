@@ -6,7 +6,7 @@
 #![expect(deprecated, reason = "hosts of today read logs")]
 
 use attache_kernel::run::event::Event;
-use attache_runtime::{events::Events, tasks::RunHandle};
+use attache_runtime::internal::{events::Events, tasks::RunHandle};
 use rmcp::{
     Peer, RoleServer,
     model::{

@@ -4,7 +4,7 @@
 //! client reads what it may reach, and is shown the newest of it.
 
 use attache_kernel::run::assignment::SessionSource;
-use attache_runtime::{
+use attache_runtime::internal::{
     delegation::Desk,
     store::{Store, Summary},
     tasks::{ClientReach, RecordedRun},

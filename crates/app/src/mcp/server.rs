@@ -8,7 +8,7 @@ use std::{
 };
 
 use attache_kernel::{agent::registry::Inventory, rights::tool_name::BuiltinTool};
-use attache_runtime::{delegation::Desk, tasks::Client};
+use attache_runtime::internal::{delegation::Desk, tasks::Client};
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler,
     model::{

@@ -10,7 +10,7 @@ use std::{
 };
 
 use attache_kernel::{id::RunId, run::event::Event};
-use attache_runtime::{delegation::Desk, events::Events, runtime::Runtime, store::Store};
+use attache_runtime::internal::{delegation::Desk, events::Events, runtime::Runtime, store::Store};
 use futures_util::future::join_all;
 use rmcp::{
     Peer, RoleServer, model::ResourceUpdatedNotificationParam, service::SubscriptionContext,

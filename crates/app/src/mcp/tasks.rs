@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use attache_kernel::{id::SessionId, rights::tool_name::BuiltinTool};
-use attache_runtime::{delegation::Desk, store::Store, tasks::RecordedRun};
+use attache_runtime::internal::{delegation::Desk, store::Store, tasks::RecordedRun};
 use rmcp::{
     ErrorData,
     model::{

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use attache_kernel::run::file_change::{FileChange, FileVersion};
-use attache_runtime::changes::{line_diff::LineDiff, versions};
+use attache_runtime::internal::changes::{line_diff::LineDiff, versions};
 
 use super::{
     palette::{Tone, paint},

@@ -6,7 +6,7 @@ pub(crate) mod call;
 use std::{collections::BTreeMap, time::Instant};
 
 use attache_kernel::run::event::activity::{EventType, SubagentActivityEvent};
-use attache_runtime::events::TreeEvents;
+use attache_runtime::internal::events::TreeEvents;
 use serde_json::Value;
 
 use self::call::described;

@@ -5,7 +5,7 @@
 use std::io;
 
 use attache_kernel::run::outcome::RunResult;
-use attache_runtime::events::TreeEvents;
+use attache_runtime::internal::events::TreeEvents;
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -15,7 +15,7 @@ use attache_kernel::{
         transcript::{Entry, Header, Replay},
     },
 };
-use attache_runtime::store::RunState;
+use attache_runtime::internal::store::RunState;
 
 use super::{
     diff::{self, Extent},

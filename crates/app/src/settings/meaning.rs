@@ -18,7 +18,7 @@ pub(crate) use attache_kernel::{
     agent::definition::reading::NameFrom,
     rights::permission::{ApprovalPolicy, PermissionRules},
 };
-pub(crate) use attache_runtime::{
+pub(crate) use attache_runtime::internal::{
     agents::discovery::DiscoveryMode, model::wire::WireApi, sandbox::Mode, store::Durability,
 };
 

@@ -19,7 +19,7 @@ use attache_kernel::{
     },
 };
 use attache_offline::OfflineModel;
-use attache_runtime::{
+use attache_runtime::internal::{
     executor::Patience,
     host::{
         Host, Leave, McpOffer, ModelPolicy, Models, Offer, OrderError, ParentModel, Providers,

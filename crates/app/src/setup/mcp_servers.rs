@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use attache_runtime::{
+use attache_runtime::internal::{
     mcp_client::{
         EntryError, EntryOrigin, McpServers, McpSetup, ServerEntry, Transport, Variables,
         check_type,

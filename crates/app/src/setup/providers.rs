@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use attache_runtime::model::{
+use attache_runtime::internal::model::{
     http::Proxies,
     provider::{ApiKey, InTheClear, ProviderDescription, builtin},
 };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use attache_runtime::sandbox::{Policy, ResourceLimits, places_of_keys};
+use attache_runtime::internal::sandbox::{Policy, ResourceLimits, places_of_keys};
 
 use super::Setup;
 

@@ -12,7 +12,7 @@ use attache_kernel::{
     id::{QuestionId, ToolCallId},
     rights::{permission::Foresight, rule::SessionGrant, tool_name::ToolName},
 };
-use attache_runtime::approvals::{
+use attache_runtime::internal::approvals::{
     ApprovalAnswer, ApprovalFuture, Approver, Field, Form, FormAnswer, FormFuture, Question,
 };
 use tokio::sync::{mpsc, oneshot};

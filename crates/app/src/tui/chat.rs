@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use attache_runtime::clock;
+use attache_runtime::internal::clock;
 use crossterm::event::{Event as Input, EventStream};
 use futures_util::stream::FuturesUnordered;
 use rustix::process::kill_current_process_group;

@@ -10,7 +10,7 @@ mod send;
 use std::{ffi::OsString, path::PathBuf, pin::Pin};
 
 use attache_kernel::id::RunId;
-use attache_runtime::{
+use attache_runtime::internal::{
     events::TreeEvents,
     runtime::Runtime,
     store::{FileStore, MailKind, Posted},

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use attache_runtime::store::Secrets;
+use attache_runtime::internal::store::Secrets;
 use serde::{Deserialize, Serialize};
 
 /// How many texts are kept when the file is written anew.

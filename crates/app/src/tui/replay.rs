@@ -7,7 +7,7 @@ use attache_kernel::{
     id::RunId,
     run::event::observed::{Detail, RunEvent},
 };
-use attache_runtime::store::{FileStore, RunState, StoreError, Summary, Transcript};
+use attache_runtime::internal::store::{FileStore, RunState, StoreError, Summary, Transcript};
 
 use super::state::session::{Phase, Session};
 use crate::{

@@ -17,7 +17,7 @@ use attache_kernel::{
         outcome::{Ending, RecoveredFrom, Status},
     },
 };
-use attache_runtime::{approvals::Question, store::RunState};
+use attache_runtime::internal::{approvals::Question, store::RunState};
 use attache_testkit::{assignment::assignment_of, golden};
 use ratatui::layout::Size;
 use serde_json::{Value, json};

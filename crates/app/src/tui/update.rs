@@ -12,7 +12,7 @@ use attache_kernel::{
     id::{QuestionId, RunId},
     run::event::{Event, observed::RunEvent},
 };
-use attache_runtime::approvals::{ApprovalAnswer, Question};
+use attache_runtime::internal::approvals::{ApprovalAnswer, Question};
 use crossterm::event::KeyEvent;
 
 use super::{

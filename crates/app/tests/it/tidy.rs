@@ -140,9 +140,9 @@ fn public_types_are_send_and_sync() {
     check::<attache_kernel::agent::definition::Definition>();
     check::<attache_kernel::agent::registry::Inventory>();
     check::<attache_kernel::rights::filter::ToolSet>();
-    check::<attache_runtime::model::credentials::Credentials>();
-    check::<attache_runtime::agents::discovery::Discovery>();
-    check::<attache_runtime::store::files::FileWriter>();
-    check::<attache_runtime::store::FileStore>();
-    check::<attache_runtime::agents::trust::TrustStore>();
+    check::<attache_runtime::internal::model::credentials::Credentials>();
+    check::<attache_runtime::internal::agents::discovery::Discovery>();
+    check::<attache_runtime::internal::store::files::FileWriter>();
+    check::<attache_runtime::internal::store::FileStore>();
+    check::<attache_runtime::internal::agents::trust::TrustStore>();
 }

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use attache_runtime::sandbox::run_if_helper;
+use attache_runtime::internal::sandbox::run_if_helper;
 
 fn main() -> ExitCode {
     run_if_helper(&std::env::args_os().collect::<Vec<_>>());

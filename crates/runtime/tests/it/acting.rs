@@ -10,7 +10,7 @@ use attache_kernel::{
     },
     run::{event::Event, outcome::Status},
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     approvals::{ApprovalAnswer, ApprovalFuture, Approvals, Approver, Question},
     executor::Patience,
     store::{FileStore, Options, Secrets},

@@ -14,12 +14,14 @@ use attache_kernel::{
     },
 };
 use attache_runtime::{
-    approvals::{Approvals, ApproveAll},
-    executor::Patience,
+    internal::{
+        approvals::{Approvals, ApproveAll},
+        executor::Patience,
+        store::{FileStore, Options},
+        tasks::{Runs, Start},
+        tool::{Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolSpec},
+    },
     prelude::RunResult,
-    store::{FileStore, Options},
-    tasks::{Runs, Start},
-    tool::{Concurrency, Repeatability, Tool, ToolContext, ToolFuture, ToolSpec},
 };
 use attache_testkit::{
     assignment::assignment,

@@ -5,7 +5,9 @@ use std::{
     os::unix::fs::{PermissionsExt as _, symlink},
 };
 
-use attache_runtime::model::credentials::{Credentials, CredentialsError, KeyLookup, WebOrigin};
+use attache_runtime::internal::model::credentials::{
+    Credentials, CredentialsError, KeyLookup, WebOrigin,
+};
 use secrecy::{ExposeSecret as _, SecretString};
 use tempfile::TempDir;
 

@@ -2,13 +2,8 @@
 
 use std::sync::Arc;
 
-use attache_kernel::{
-    model::usage::Usage, rights::tool_name::ToolName, run::assignment::Assignment,
-};
-use attache_runtime::{
-    prelude::*,
-    tool::{Concurrency, Repeatability},
-};
+use attache_kernel::run::assignment::Assignment;
+use attache_runtime::prelude::*;
 use attache_testkit::scripted_model::{ScriptedModel, calls, completes, hangs};
 use serde_json::{Value, json};
 use tempfile::TempDir;

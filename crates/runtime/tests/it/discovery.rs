@@ -11,7 +11,7 @@ use attache_kernel::agent::{
     definition::{Code, Dialect, Scope, Severity, Trust, reading::Rules},
     registry::{Appraisal, DiscoveryKind, Inventory, Status},
 };
-use attache_runtime::agents::{
+use attache_runtime::internal::agents::{
     discovery::{Discovery, DiscoveryMode, Found, Places, content_hash},
     trust::{TrustStore, TrustedFile},
 };

@@ -29,7 +29,7 @@ use attache_kernel::{
         transcript::{Entry, Header, Line, fold},
     },
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     approvals::{ApprovalAnswer, ApprovalFuture, Approvals, Approver, Question},
     events::{EventLog, Events},
     executor::{Execution, Patience, drive},

@@ -11,7 +11,7 @@ use attache_kernel::{
     rights::{filter::ToolSet, tool_name::BuiltinTool},
     run::{assignment::Assignment, event::Event, outcome::Status},
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     executor::Patience,
     model::{Chunks, Model, ModelCall, ModelFuture},
     store::{FileStore, Options, RunState},

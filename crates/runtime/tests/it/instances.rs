@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use attache_runtime::{bridge::Instances, prelude::*};
+use attache_runtime::{internal::bridge::Instances, prelude::*};
 use attache_testkit::scripted_model::{ScriptedModel, completes};
 use serde_json::json;
 use tempfile::TempDir;

@@ -8,7 +8,7 @@ use attache_kernel::{
         transcript::{Header, Line},
     },
 };
-use attache_runtime::store::{
+use attache_runtime::internal::store::{
     FileStore, Mail, MailKind, Options, Posted, Secrets, Store as _, StoreError,
 };
 use attache_testkit::entry::entry;

@@ -5,21 +5,19 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use attache_kernel::{
-    id::{RunId, ToolCallId},
-    model::usage::Usage,
-    run::{
-        ModelRequest, Reply,
-        event::{Attendance, StartedBy, StopReason},
-        limits::ExplicitLimits,
-        message::{AssistantPart, Message, ToolCall, UserPart},
-        outcome::RecoveredFrom,
-    },
+use attache_kernel::run::{
+    ModelRequest,
+    event::{Attendance, StartedBy},
+    limits::ExplicitLimits,
+    message::{Message, UserPart},
+    outcome::RecoveredFrom,
 };
 use attache_runtime::{
-    host::Subject,
+    internal::{
+        host::Subject,
+        store::{Options, RunState},
+    },
     prelude::*,
-    store::{FileStore, Options, RunState},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -7,7 +7,6 @@ use attache_runtime::prelude::*;
 use attache_testkit::scripted_model::{ScriptedModel, calls, completes};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 /// Refuses everything, and keeps the reasons for which it was asked.
 #[derive(Debug, Default)]

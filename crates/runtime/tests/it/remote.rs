@@ -22,7 +22,7 @@ use attache_kernel::{
         transcript::fold,
     },
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     events::TreeEvents,
     executor::Patience,
     model::{

@@ -10,7 +10,7 @@ use attache_kernel::{
         outcome::{RecoveredFrom, Status},
     },
 };
-use attache_runtime::model::replay::{ReplayError, ReplayModel};
+use attache_runtime::internal::model::replay::{ReplayError, ReplayModel};
 use attache_testkit::scripted_model::{
     ScriptedModel, Turn, calls, completes, fails, fails_for_now, says,
 };

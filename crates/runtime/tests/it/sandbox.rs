@@ -12,7 +12,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use attache_runtime::sandbox::{Helper, Mode, Part, Policy, ResourceLimits, Sandbox};
+use attache_runtime::internal::sandbox::{Helper, Mode, Part, Policy, ResourceLimits, Sandbox};
 use tempfile::TempDir;
 
 /// A workspace and the directories beside it, with a policy for them.

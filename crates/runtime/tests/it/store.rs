@@ -17,7 +17,7 @@ use attache_kernel::{
         transcript::{Entry, Header, Line},
     },
 };
-use attache_runtime::store::{
+use attache_runtime::internal::store::{
     Durability, FileStore, JournalWriter as _, Options, Secrets, Store, StoreError,
 };
 use attache_testkit::{

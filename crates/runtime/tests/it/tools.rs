@@ -25,7 +25,7 @@ mod writing_hostile;
 
 use std::{fs, os::unix::fs::symlink, path::Path, sync::Arc};
 
-use attache_runtime::tool::{
+use attache_runtime::internal::tool::{
     FileGuard, Foresight, Tool, ToolContext, ToolOutput, artifacts::Artifacts,
     catalogue::builtin_tools, workspace::Workspace,
 };

@@ -21,7 +21,7 @@ use attache_kernel::{
         transcript::{Entry, Header, Line, fold},
     },
 };
-use attache_runtime::store::{
+use attache_runtime::internal::store::{
     Durability, FileStore, Options, RunState, Secrets, Store, StoreError, files::FileWriter,
 };
 use attache_testkit::entry::tool_answer as answer;

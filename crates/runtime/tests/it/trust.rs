@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, thread};
 
-use attache_runtime::agents::trust::{ContentHash, TrustError, TrustStore, TrustedFile};
+use attache_runtime::internal::agents::trust::{ContentHash, TrustError, TrustStore, TrustedFile};
 use tempfile::TempDir;
 
 #[test]

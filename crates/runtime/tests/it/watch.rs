@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use attache_kernel::agent::definition::reading::Rules;
-use attache_runtime::agents::{
+use attache_runtime::internal::agents::{
     discovery::{Discovery, watch::Watch},
     trust::TrustStore,
 };

@@ -11,14 +11,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use attache_kernel::{
-    rights::tool_name::ToolName,
-    run::{event::activity::SubagentActivityEvent, message::Message},
-};
-use attache_runtime::{host::Subject, prelude::*};
+use attache_kernel::run::{event::activity::SubagentActivityEvent, message::Message};
+use attache_runtime::{internal::host::Subject, prelude::*};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 use super::script::{Interlude, Meanwhile, RunScript, Script};
 use crate::scripted_model::ScriptedModel;

@@ -11,7 +11,7 @@ use attache_kernel::{
     model::choice::{ChosenBy, ModelChoice},
     run::{Demand, ModelFailure, ModelRequest, conversation::Conversation, message::Message},
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     host::Asker,
     model::{ModelCall, wire::WireApi},
 };

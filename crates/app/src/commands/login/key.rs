@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Read as _};
 
-use attache_runtime::model::credentials::WebOrigin;
+use attache_runtime::internal::model::credentials::WebOrigin;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{

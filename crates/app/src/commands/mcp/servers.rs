@@ -1,6 +1,6 @@
 //! `attache mcp add`, `list` and `remove`: the servers whose tools agents use.
 
-use attache_runtime::{
+use attache_runtime::internal::{
     mcp_client::{ServerReport, ServerState},
     store::Secrets,
 };

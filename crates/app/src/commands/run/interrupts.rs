@@ -1,6 +1,6 @@
 //! Interrupts: the first stops the run cleanly, the second quits.
 
-use attache_runtime::tasks::RunHandle;
+use attache_runtime::internal::tasks::RunHandle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 

@@ -7,7 +7,7 @@ use attache_kernel::{
         limits::ExplicitLimits,
     },
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     host::{InputText, Inputs, Order, OrderError, Subject, TrustFor},
     runtime::Runtime,
     store::FileStore,

@@ -7,7 +7,7 @@ use attache_kernel::{
     agent::{registry::Status, suggest::keyword_hit},
     run::assignment::{Routing, RoutingDecision},
 };
-use attache_runtime::{host::Subject, runtime::Runtime};
+use attache_runtime::internal::{host::Subject, runtime::Runtime};
 
 use super::{Offer, RunArgs, RunFormat};
 use crate::{

@@ -6,7 +6,7 @@ use attache_kernel::rights::{
     permission::{Permission, PermissionRule},
     tool_name::{BuiltinTool, ToolName},
 };
-use attache_runtime::host::Leave;
+use attache_runtime::internal::host::Leave;
 use serde::Serialize;
 use serde_json::{Value, json};
 

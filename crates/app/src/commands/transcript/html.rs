@@ -13,7 +13,7 @@ use attache_kernel::run::{
     file_change::FileChange,
     message::{AssistantPart, Message, UserPart},
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     changes::{line_diff::LineDiff, versions},
     store::Transcript,
 };

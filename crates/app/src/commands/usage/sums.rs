@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use attache_kernel::model::usage::{Cost, Usage};
-use attache_runtime::store::files::{RunSpending, TurnSpending};
+use attache_runtime::internal::store::files::{RunSpending, TurnSpending};
 use jiff::{civil::Date, tz::TimeZone};
 use serde::Serialize;
 

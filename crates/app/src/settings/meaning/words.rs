@@ -3,7 +3,7 @@
 //! A setting has the type of the thing it sets: a word is read as that type, which is not duplicated here.
 
 use attache_kernel::{agent::definition::reading::NameFrom, rights::permission::ApprovalPolicy};
-use attache_runtime::{
+use attache_runtime::internal::{
     agents::discovery::DiscoveryMode, model::wire::WireApi, sandbox::Mode, store::Durability,
 };
 

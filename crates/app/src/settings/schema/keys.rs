@@ -1,6 +1,6 @@
 //! The table of all settings, in the order they are shown and documented.
 
-use attache_runtime::tool::web_search::SearchProvider;
+use attache_runtime::internal::tool::web_search::SearchProvider;
 
 use super::{BuiltIn, Key, Keys, Kind, ProjectUse, Secrecy, Shape, Spelling};
 use crate::settings::meaning::{

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use attache_kernel::{agent::registry::Status, rights::permission::ApprovalPolicy};
-use attache_runtime::runtime::Runtime;
+use attache_runtime::internal::runtime::Runtime;
 
 use crate::{
     commands::run::Approve,

@@ -7,7 +7,7 @@ use attache_kernel::{
     },
     run::{event::Event, file_change},
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     changes::run_patch::{Direction, RunPatch},
     clock,
     runtime::Runtime,

@@ -7,7 +7,7 @@ use attache_kernel::{
     rights::permission::AutoApproval,
     run::assignment::{BackgroundWork, SessionSource},
 };
-use attache_runtime::{
+use attache_runtime::internal::{
     host::{Order, Subject},
     runtime::Runtime,
     tasks::RunHandle,

@@ -1,7 +1,7 @@
 //! A full screen over the conversation: a text to read, or a list to choose from.
 
 use attache_kernel::id::RunId;
-use attache_runtime::store::RunState;
+use attache_runtime::internal::store::RunState;
 
 /// A full screen.
 #[derive(Debug, Clone, PartialEq, Eq)]

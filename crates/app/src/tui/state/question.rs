@@ -1,7 +1,7 @@
 //! A question that waits for an answer.
 
 use attache_kernel::rights::{permission::Foresight, rule::SessionGrant};
-use attache_runtime::approvals::Question;
+use attache_runtime::internal::approvals::Question;
 
 /// A question, and how far its answer is.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! What each key does: in a question first, then in an offer, then in the input.
 
-use attache_runtime::approvals::ApprovalAnswer;
+use attache_runtime::internal::approvals::ApprovalAnswer;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::{Effect, Load, Route, blocks, commands, complete, hint, leaving, page};

@@ -13,7 +13,7 @@ use attache_kernel::{
         message::{AssistantPart, text_of},
     },
 };
-use attache_runtime::model::wire::Traits;
+use attache_runtime::internal::model::wire::Traits;
 use attache_testkit::scripted_server::{
     Answer, Gate, ScriptedServer, Turn, WireApi as Api, text, tool_call,
 };

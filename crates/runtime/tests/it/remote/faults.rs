@@ -15,7 +15,7 @@ use attache_kernel::{
         outcome::Status,
     },
 };
-use attache_runtime::{model::wire::Traits, tasks::Start};
+use attache_runtime::internal::{model::wire::Traits, tasks::Start};
 use attache_testkit::scripted_server::{Answer, Gate, ScriptedServer, Turn, WireApi as Api, text};
 use futures_util::future::join_all;
 use jiff::Timestamp;

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use attache_kernel::run::{event::activity::EventType, outcome::Status};
-use attache_runtime::model::{http::HttpClient, provider::Provider, wire::Traits};
+use attache_runtime::internal::model::{http::HttpClient, provider::Provider, wire::Traits};
 use attache_testkit::scripted_server::{Turn, WireApi as Api};
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use attache_kernel::run::{
     fork::Fork,
     outcome::Status,
 };
-use attache_runtime::model::{Chunk, Model as _, ModelCall, wire::Traits};
+use attache_runtime::internal::model::{Chunk, Model as _, ModelCall, wire::Traits};
 use attache_testkit::scripted_server::{Request, ScriptedServer, Turn, WireApi as Api, text};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};

@@ -9,7 +9,7 @@ use attache_kernel::{
     run::Demand,
     run::message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
 };
-use attache_runtime::model::{provider::ProviderDescription, wire::Traits};
+use attache_runtime::internal::model::{provider::ProviderDescription, wire::Traits};
 use attache_testkit::{
     golden,
     scripted_server::{Answer, Request, ScriptedServer, Turn, WireApi as Api, text},

@@ -3,7 +3,7 @@
 use std::fs;
 
 use attache_kernel::rights::confinement::Confinement;
-use attache_runtime::sandbox::{Helper, Mode, Part, Sandbox, refusal_hint};
+use attache_runtime::internal::sandbox::{Helper, Mode, Part, Sandbox, refusal_hint};
 
 use super::{Yard, sandbox, shown};
 

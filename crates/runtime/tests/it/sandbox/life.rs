@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use attache_runtime::sandbox::{Helper, Mode as SandboxMode, Sandbox};
+use attache_runtime::internal::sandbox::{Helper, Mode as SandboxMode, Sandbox};
 use rustix::{
     fs::{Mode, OFlags},
     io::{FdFlags, fcntl_setfd},

@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use attache_runtime::sandbox::Mode;
+use attache_runtime::internal::sandbox::Mode;
 
 use super::{Yard, has_namespaces, sandbox, shown};
 

@@ -17,7 +17,7 @@ use std::{
     thread,
 };
 
-use attache_runtime::sandbox::{ResourceLimits, Sandbox};
+use attache_runtime::internal::sandbox::{ResourceLimits, Sandbox};
 
 use super::{Yard, has_namespaces, sandbox, shown};
 

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, fs, os::unix::fs::PermissionsExt as _};
 
-use attache_runtime::tool::artifacts::{Artifacts, Bound};
+use attache_runtime::internal::tool::artifacts::{Artifacts, Bound};
 use serde_json::json;
 
 use super::Fixture;
@@ -93,7 +93,7 @@ fn the_whole_output_of_a_search_can_be_read_from_its_artifact() {
 #[test]
 fn what_is_kept_whole_holds_no_secret() {
     let fixture = Fixture::new();
-    let secrets = attache_runtime::store::Secrets::new(["sk-hush-hush-hush"]);
+    let secrets = attache_runtime::internal::store::Secrets::new(["sk-hush-hush-hush"]);
     let artifacts = Artifacts::new(fixture.outer().join("masked")).masking(secrets);
     let path = artifacts.keep("x", "the key is sk-hush-hush-hush, alas").unwrap();
     assert_eq!(fs::read_to_string(path).unwrap(), "the key is ***, alas");

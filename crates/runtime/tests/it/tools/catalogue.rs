@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use attache_kernel::rights::tool_name::BuiltinTool;
-use attache_runtime::tool::{
+use attache_runtime::internal::tool::{
     Concurrency, Repeatability, Tool, ToolContext, ToolOutput, ToolSpec,
     artifacts::Artifacts,
     workspace::{Location, PathError, Workspace},

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use attache_runtime::tool::Foresight;
+use attache_runtime::internal::tool::Foresight;
 use serde_json::{Value, json};
 
 use super::Fixture;

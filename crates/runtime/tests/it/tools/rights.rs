@@ -7,7 +7,7 @@ use attache_kernel::{
     id::AgentName,
     rights::filter::{Delegation, FilterRequest, Schedule, ToolSet, filter},
 };
-use attache_runtime::tool::{FileGuard, HiddenPlaces};
+use attache_runtime::internal::tool::{FileGuard, HiddenPlaces};
 use serde_json::json;
 
 use super::Fixture;

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use attache_runtime::{
+use attache_runtime::internal::{
     process::{CommandEnvironment, CommandSandbox, CommandSetup, Processes},
     sandbox::{Helper, Mode, Policy, ResourceLimits, Sandbox},
     store::Secrets,

@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use attache_runtime::tool::{
+use attache_runtime::internal::tool::{
     Tool as _, ToolOutput,
     web_search::{SearchKey, SearchProvider, SearchSetup, SearchSetupError, WebSearch},
 };

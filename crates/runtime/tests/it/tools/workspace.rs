@@ -2,7 +2,7 @@
 
 use std::{fs, os::fd::AsRawFd as _, path::PathBuf};
 
-use attache_runtime::tool::workspace::{Kind, Location, PathError, Workspace};
+use attache_runtime::internal::tool::workspace::{Kind, Location, PathError, Workspace};
 use proptest::prelude::*;
 
 use super::Fixture;
