@@ -25,7 +25,6 @@ pub use self::form::{Field, FieldKind, Form, FormAnswer};
 /// use std::sync::Arc;
 ///
 /// use attache_runtime::prelude::*;
-/// use tokio_util::sync::CancellationToken;
 ///
 /// /// Approves what only reads.
 /// #[derive(Debug)]
@@ -80,7 +79,7 @@ pub enum ApprovalAnswer {
 
 /// Refuses every question, because nobody is there to ask.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct DenyAll;
+pub(crate) struct DenyAll;
 
 impl Approver for DenyAll {
     fn ask(&self, question: Question, _cancel: CancellationToken) -> ApprovalFuture<'_> {

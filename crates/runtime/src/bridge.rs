@@ -17,14 +17,11 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use attache_kernel::{rights::permission::AutoApproval, run::assignment::Assignment};
 use serde_json::Value;
 
+pub use self::instance::{BridgeError, Greeted};
 pub(crate) use self::{
     instance::TakeOverError,
     parent::{Seat, drive},
     protocol::{Assigned, LeftBehind},
-};
-pub use self::{
-    instance::{Bridge, BridgeError, Greeted},
-    lines::LineError,
 };
 
 /// How an instance of the program is started.
@@ -39,7 +36,7 @@ pub struct Instances {
 }
 
 /// What an instance needs to know before it is given a run.
-pub type InstanceSetup = Arc<dyn Fn(&Assignment) -> Value + Send + Sync>;
+pub(crate) type InstanceSetup = Arc<dyn Fn(&Assignment) -> Value + Send + Sync>;
 
 /// Shows no keys.
 impl fmt::Debug for Instances {

@@ -1,7 +1,7 @@
 //! What a run changed: the versions of its files, their differences, and the patch of all of them.
 
-pub mod git_patch;
-pub mod line_diff;
-pub mod reversal;
-pub mod run_patch;
-pub mod versions;
+pub(crate) mod git_patch;
+pub(crate) mod line_diff;
+pub(crate) mod reversal;
+pub(crate) mod run_patch;
+pub(crate) mod versions;

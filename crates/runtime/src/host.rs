@@ -40,10 +40,11 @@ use attache_kernel::{
     },
 };
 
+use self::connection::CostCap;
 pub use self::{
-    connection::{Asker, ConnectError, Connection, CostCap, Switchboard},
+    connection::{Asker, ConnectError, Switchboard},
     error::OrderError,
-    inputs::{InputError, InputText},
+    inputs::InputText,
     may::Leave,
     models::{ModelPolicy, Models, ParentModel, Providers},
     notice::{Notice, not_sent},

@@ -17,48 +17,30 @@ pub mod prelude;
 pub mod internal;
 
 // The rooms, in reading order.
-#[doc(hidden)]
-pub mod runtime;
+mod runtime;
 
-#[doc(hidden)]
-pub mod host;
+mod host;
 
-#[doc(hidden)]
-pub mod agents;
+mod agents;
 
-#[doc(hidden)]
-pub mod delegation;
+mod delegation;
 
-#[doc(hidden)]
-pub mod executor;
-#[doc(hidden)]
-pub mod tasks;
+mod executor;
+mod tasks;
 
-#[doc(hidden)]
-pub mod events;
-#[doc(hidden)]
-pub mod store;
+mod events;
+mod store;
 
-#[doc(hidden)]
-pub mod model;
+mod model;
 
-#[doc(hidden)]
-pub mod approvals;
-#[doc(hidden)]
-pub mod bridge;
-#[doc(hidden)]
-pub mod changes;
-#[doc(hidden)]
-pub mod mcp_client;
-#[doc(hidden)]
-pub mod process;
-#[doc(hidden)]
-pub mod sandbox;
-#[doc(hidden)]
-pub mod tool;
-#[doc(hidden)]
-pub mod worktree;
+mod approvals;
+mod bridge;
+mod changes;
+mod mcp_client;
+mod process;
+mod sandbox;
+mod tool;
+mod worktree;
 
-#[doc(hidden)]
-pub mod clock;
+mod clock;
 mod disk;

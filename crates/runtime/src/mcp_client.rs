@@ -32,11 +32,10 @@ use serde_json::Value;
 
 pub(crate) use self::search::{finders_of, put_aside};
 use self::server::Server;
+pub(crate) use self::toolbox::{FailedServer, Toolbox};
 pub use self::{
     entry::{EntryError, EntryOrigin, ServerEntry, Transport, Variables, check_type},
     server::ServerState,
-    start_error::StartError,
-    toolbox::{FailedServer, Toolbox},
 };
 use crate::{model::http::HttpClient, process::CommandSetup};
 

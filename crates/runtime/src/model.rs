@@ -3,12 +3,12 @@
 //! One streaming method; a caller that wants no chunks ignores them. Foreign wire types never leave the
 //! module of their provider.
 
-pub mod credentials;
-pub mod http;
-pub mod provider;
-pub mod remote;
-pub mod replay;
-pub mod wire;
+pub(crate) mod credentials;
+pub(crate) mod http;
+pub(crate) mod provider;
+pub(crate) mod remote;
+pub(crate) mod replay;
+pub(crate) mod wire;
 
 use std::{fmt, pin::Pin};
 
@@ -21,10 +21,6 @@ use attache_kernel::{
 /// Something that answers a conversation.
 ///
 /// ```
-/// use attache_kernel::{
-///     model::usage::Usage,
-///     run::{Reply, event::StopReason, message::AssistantPart},
-/// };
 /// use attache_runtime::prelude::*;
 ///
 /// /// Gives the same answer to every request.

@@ -29,8 +29,9 @@ use attache_kernel::rights::{
     permission::WorkspaceAccess,
 };
 
-pub use self::{environment::CommandEnvironment, exit::Exit};
+pub use self::environment::CommandEnvironment;
 pub(crate) use self::{
+    exit::Exit,
     launch::{CommandLine, Input, Launch, LaunchError, Reach},
     output::Collected,
     program::{Program, ProgramError},

@@ -24,7 +24,6 @@ use crate::{
 ///
 /// ```
 /// use attache_runtime::prelude::*;
-/// # use attache_kernel::{id::ToolCallId, model::usage::Usage, run::{Reply, event::StopReason, message::{AssistantPart, ToolCall}}};
 /// # #[derive(Debug)]
 /// # struct HouseModel;
 /// # impl Model for HouseModel {
@@ -62,6 +61,7 @@ impl Runtime {
     }
 
     /// A runtime of parts that were put together elsewhere.
+    #[doc(hidden)]
     pub fn new(host: Arc<Host>, runs: Runs) -> Self {
         Self { host, runs }
     }
@@ -93,6 +93,7 @@ impl Runtime {
 
     /// Begins to find out which sandbox this machine enforces: worth while where a run with commands is about
     /// to be prepared. Drop what it returns when that run has started.
+    #[doc(hidden)]
     pub fn look_for_sandbox(&self) -> AbortOnDropHandle<()> {
         self.runs.look_for_sandbox()
     }
@@ -143,6 +144,7 @@ impl Runtime {
     }
 
     /// The front door's parts.
+    #[doc(hidden)]
     pub fn host(&self) -> &Host {
         &self.host
     }

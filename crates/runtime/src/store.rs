@@ -5,7 +5,7 @@
 //! [`StoreError::OwnedElsewhere`] and must not go on with it.
 
 mod error;
-pub mod files;
+pub(crate) mod files;
 mod mailbox;
 mod secrets;
 mod summary;

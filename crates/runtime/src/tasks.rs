@@ -22,8 +22,17 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-pub use self::{
+pub(crate) use self::{
     call_rules::Permissions,
+    children::Children,
+    handle::LiveRun,
+    inbox::{LastLook, Letters, letterbox},
+    news::{News, NewsItem},
+    slots::{Levels, Slot, Slots},
+    start::{Past, TakenOver},
+    tree::{Funding, TreeBudget, TreeShare},
+};
+pub use self::{
     children::Child,
     client::{Client, ClientReach, DetachedOrder, DetachedSubject, LaunchFuture, Launcher},
     delegate::{Delegate, DelegateError},
@@ -31,16 +40,8 @@ pub use self::{
     inbox::{Inbox, InboxError},
     recorded::{RecordedError, RecordedRun},
     runs::{Runs, new_run_id, new_session_id},
-    start::{Past, Start, StartError, TakenOver, TreeBudgetStart},
+    start::{Start, StartError, TreeBudgetStart},
     tree::TreeLimits,
-};
-pub(crate) use self::{
-    children::Children,
-    handle::LiveRun,
-    inbox::{LastLook, Letters, letterbox},
-    news::{News, NewsItem},
-    slots::{Levels, Slot, Slots},
-    tree::{Funding, TreeBudget, TreeShare},
 };
 
 /// What connects a run to others; by default nothing does.

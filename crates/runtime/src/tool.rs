@@ -5,9 +5,9 @@
 
 mod apply_patch;
 mod arguments;
-pub mod artifacts;
+pub(crate) mod artifacts;
 pub(crate) mod caller;
-pub mod catalogue;
+pub(crate) mod catalogue;
 mod change_sink;
 mod command_call;
 mod content;
@@ -16,23 +16,23 @@ mod exec_command;
 mod file_edits;
 mod file_filter;
 mod file_guard;
-pub mod findings;
+pub(crate) mod findings;
 mod glob_files;
 mod grep_files;
 mod list_dir;
 pub(crate) mod named_paths;
 mod off_thread;
-pub mod output;
+pub(crate) mod output;
 mod read_file;
 mod seen_files;
 mod shell;
 mod text_file;
 mod todo_write;
 mod view_image;
-pub mod web_fetch;
-pub mod web_search;
+pub(crate) mod web_fetch;
+pub(crate) mod web_search;
 pub(crate) mod wording;
-pub mod workspace;
+pub(crate) mod workspace;
 mod write_file;
 mod write_stdin;
 
@@ -65,8 +65,7 @@ use crate::{
 /// Something a model can call.
 ///
 /// ```
-/// use attache_kernel::rights::tool_name::ToolName;
-/// use attache_runtime::{prelude::*, tool::{Concurrency, Repeatability}};
+/// use attache_runtime::prelude::*;
 /// use serde_json::{Value, json};
 ///
 /// #[derive(Debug)]
@@ -104,6 +103,7 @@ pub trait Tool: fmt::Debug + Send + Sync {
 
     /// The same for an agent with these rights behind that front door, where what the model is told
     /// depends on them.
+    #[doc(hidden)]
     fn spec_for(&self, host: &Host, rights: &ToolSet) -> Option<ToolSpec> {
         let (_, _) = (host, rights);
         None

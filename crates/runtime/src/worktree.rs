@@ -26,11 +26,12 @@ use rustix::{
 };
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-pub use self::{error::WorktreeError, leftover::Leftover, settling::Settled};
+pub use self::error::WorktreeError;
 use self::{
     git::Git,
     lease::{Lease, Leased},
 };
+pub(crate) use self::{leftover::Leftover, settling::Settled};
 use crate::process::CommandEnvironment;
 
 /// Where worktrees are made, and how git is started for it. A copy is the same place.

@@ -15,7 +15,7 @@ const FILES: [&str; 2] =
     [include_str!("../../../../agents/explore.md"), include_str!("../../../../agents/plan.md")];
 
 /// The built-in agents, read like any other file.
-pub fn candidates(rules: &Rules) -> Vec<Candidate> {
+pub(crate) fn candidates(rules: &Rules) -> Vec<Candidate> {
     // A built-in agent has no file to be named after, and its limits are its own.
     let rules = Rules {
         name_from: attache_kernel::agent::definition::reading::NameFrom::Frontmatter,

@@ -3,9 +3,9 @@
 //! One bad file or folder never stops, hangs or hides the rest: each yields a diagnostic of its own.
 
 mod file;
-pub mod places;
+pub(crate) mod places;
 mod walk;
-pub mod watch;
+pub(crate) mod watch;
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,8 @@ use attache_kernel::agent::{
 };
 
 pub(crate) use self::file::Stamp;
-pub use self::places::{DiscoveryMode, LinkRule, Place, Places};
+pub(crate) use self::places::Place;
+pub use self::places::{DiscoveryMode, Places};
 use self::{
     file::{Content, Hashing},
     walk::Entry,

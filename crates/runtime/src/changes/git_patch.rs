@@ -9,7 +9,7 @@ use super::line_diff::LineDiff;
 
 /// The change of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FilePatch<'t> {
+pub(crate) struct FilePatch<'t> {
     /// The path before, relative to the directory the patch is applied in.
     pub old_path: &'t str,
     /// The path after; another one if the file was moved.
@@ -22,7 +22,7 @@ pub struct FilePatch<'t> {
 
 /// One version of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PatchedText<'t> {
+pub(crate) struct PatchedText<'t> {
     /// Its text.
     pub text: &'t str,
     /// Whether the file is executable.
@@ -38,7 +38,7 @@ impl PatchedText<'_> {
 impl FilePatch<'_> {
     /// The change back.
     #[must_use]
-    pub fn reversed(self) -> Self {
+    pub(crate) fn reversed(self) -> Self {
         Self {
             old_path: self.new_path,
             new_path: self.old_path,

@@ -38,7 +38,7 @@ struct Hunk<'t> {
 
 /// Which of the texts a line belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     /// Both.
     Both,
     /// The old one alone.

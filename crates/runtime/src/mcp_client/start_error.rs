@@ -7,7 +7,7 @@ use crate::{model::http::HttpError, process::LaunchError};
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub(crate) enum StartError {
     /// Its entry cannot be used.
     #[error(transparent)]
     Entry(#[from] EntryError),

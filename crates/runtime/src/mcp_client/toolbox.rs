@@ -29,7 +29,7 @@ struct Inner {
 
 /// A server that did not start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailedServer {
+pub(crate) struct FailedServer {
     /// Its name.
     pub name: String,
     /// Why.

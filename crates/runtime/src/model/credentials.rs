@@ -21,7 +21,7 @@ use rustix::{
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
-pub use self::origin::{OriginError, WebOrigin};
+pub use self::origin::WebOrigin;
 use crate::disk::{
     private_file::{self, Privacy, Refusal},
     remedy::remedy,

@@ -3,7 +3,7 @@
 //! A key is held so that it cannot be shown, and is never sent in the clear to another machine unless
 //! that was allowed.
 
-pub mod builtin;
+pub(crate) mod builtin;
 
 use std::fmt;
 

@@ -39,7 +39,7 @@ use super::{
 };
 use crate::{clock, store::Secrets};
 
-pub use super::wire::ReservedParameter;
+pub(crate) use super::wire::ReservedParameter;
 
 /// How long the end of a connection's body is waited for once the answer is whole.
 const FAREWELL: Duration = Duration::from_millis(25);

@@ -27,7 +27,7 @@ use super::{
     remote::{failure::StreamedError, sse::SseError},
 };
 
-pub use self::{head::ReservedParameter, thinking::unheeded};
+pub(crate) use self::{head::ReservedParameter, thinking::unheeded};
 pub(super) use self::{head::check_parameters, repeated::Repeated};
 
 /// How a provider is talked to.

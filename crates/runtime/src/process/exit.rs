@@ -4,7 +4,7 @@ use std::{fmt, os::unix::process::ExitStatusExt as _, process::ExitStatus};
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub(crate) enum Exit {
     /// By itself, with this code.
     Code(i32),
     /// By this signal.
@@ -13,7 +13,7 @@ pub enum Exit {
 
 impl Exit {
     /// Whether it ended by itself and says that all went well.
-    pub fn is_success(self) -> bool {
+    pub(crate) fn is_success(self) -> bool {
         self == Self::Code(0)
     }
 }

@@ -200,6 +200,7 @@ impl RuntimeBuilder {
 
     /// Sets how an instance of the program is started, for agents with `executionMode: full_codex`. If it is
     /// not set, such agents cannot be run.
+    #[doc(hidden)]
     #[must_use]
     pub fn instances(mut self, instances: Instances) -> Self {
         self.instances = Some(Arc::new(instances));

@@ -43,11 +43,10 @@ use attache_kernel::{
 use rustix::fs::OFlags;
 
 pub use self::{
-    clean::{Cleaned, Removed},
+    clean::Cleaned,
     follow::Follower,
     spending::{RunSpending, TurnSpending},
-    watching::StoreWatch,
-    writer::{FileWriter, Syncer},
+    writer::FileWriter,
 };
 use self::{
     disk_queue::DiskQueue, ledger::Ledger, lock::FolderLock, names::Place, post_office::PostOffice,

@@ -24,20 +24,18 @@ use std::{
 
 use attache_kernel::rights::rule::RealPath;
 
+pub use self::path_error::PathError;
 use self::{beneath::Root, diagnosis::Diagnosis};
 pub(crate) use self::{
     destination::{Destination, Occupant},
     diagnosis::reason,
     directory::NameKind,
+    directory::{Directory, EntryKind},
     glob_bounds::{GlobBoundError, check_glob},
     ignore_rules::IgnoreRules,
     stamp::Stamp,
     walk::{Next, Seen, Walked},
     writing::WriteError,
-};
-pub use self::{
-    directory::{Directory, Entry, EntryKind},
-    path_error::PathError,
 };
 
 /// The longest path that is looked up; the kernel takes none longer.

@@ -13,7 +13,7 @@ use crate::tool::workspace::shown;
 
 /// What a run changed in its worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
+pub(crate) struct Settled {
     /// The files: relative to where the run worked, whole if they are elsewhere in the repository.
     pub files: Vec<String>,
     /// The patch, which `git apply` takes in the repository.

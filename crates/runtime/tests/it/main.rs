@@ -16,6 +16,8 @@ mod main_agent;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]
+mod public_face;
+#[cfg(test)]
 mod remote;
 #[cfg(test)]
 mod replay;

@@ -53,7 +53,7 @@ const BUILTIN_PROVIDERS: [BuiltinProvider; 4] = [
 ];
 
 /// The ids of the providers that need no settings, `offline` among them.
-pub fn ids() -> impl Iterator<Item = &'static str> {
+pub(crate) fn ids() -> impl Iterator<Item = &'static str> {
     BUILTIN_PROVIDERS.iter().map(|provider| provider.id).chain(["offline"])
 }
 

@@ -33,7 +33,7 @@ pub(super) fn wish(config: &ModelConfig, known: Option<Thinking>) -> Option<Wish
 }
 
 /// The fields of an agent's file that ask a model to think which is known not to: they are not sent.
-pub fn unheeded(config: &ModelConfig, known: Option<Thinking>) -> Vec<&'static str> {
+pub(crate) fn unheeded(config: &ModelConfig, known: Option<Thinking>) -> Vec<&'static str> {
     match (known, wish(config, None)) {
         (Some(Thinking::None), Some(Wish::Effort(_) | Wish::Tokens(_) | Wish::Unlimited)) => {}
         _ => return Vec::new(),

@@ -14,7 +14,7 @@ use std::{
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::Syncer;
+use super::writer::Syncer;
 
 /// The maximum number of syncs at once; more only get into each other's way.
 const AT_ONCE: usize = 2;

@@ -26,7 +26,7 @@ use crate::store::{JournalWriter, StoreError, StoreFuture};
 /// A buffer that grew beyond this for one line is given back.
 const KEPT_BUFFER: usize = 64 * 1024;
 
-/// The one writer of a transcript, until it and its [`Syncer`]s are dropped.
+/// The one writer of a transcript, until it and its `Syncer`s are dropped.
 #[derive(Debug)]
 pub struct FileWriter {
     journal: Arc<OpenJournal>,
