@@ -83,9 +83,9 @@ pub(super) fn read(id: &str, store: &FileStore) -> Result<RecordedRun, Failure> 
         .map_err(|error| Failure::unsuccessful("cannot start").because(&error))?;
     runtime.block_on(RecordedRun::read(id, store)).map_err(|error| match error {
         RecordedError::Store(error) => transcripts::failure(&error),
-        RecordedError::Fold(error) => {
-            Failure::unsuccessful("the transcript is damaged").because(&error)
-        }
+        RecordedError::Fold(error) => Failure::unsuccessful("the transcript is damaged")
+            .because(&error)
+            .hint("`attache transcript ID --json` prints its lines as they are"),
     })
 }
 

@@ -11,6 +11,7 @@ use attache_kernel::{
     id::RunId,
     rights::{filter::Schedule, permission::AutoApproval},
     run::{
+        RunError,
         assignment::BackgroundWork,
         outcome::{RunResult, Status},
     },
@@ -445,6 +446,8 @@ fn is_uncounted(result: &RunResult) -> bool {
 
 pub(crate) fn start_failure(error: &StartError) -> Failure {
     match error {
+        StartError::Run(RunError::Inputs(_)) => Failure::usage(error.to_string())
+            .hint("give each with --input NAME=VALUE; `attache show AGENT` lists them"),
         StartError::Run(_) | StartError::Workspace(_) | StartError::NothingTakenOver => {
             Failure::usage(error.to_string())
         }

@@ -70,16 +70,22 @@ struct Stopped {
 pub(crate) fn run(args: &StopArgs, setup: &Setup) -> Result<Exit, Failure> {
     let store = transcripts::store(setup);
     let failed = |error| transcripts::failure(&error);
-    // Every id is looked up before anything is stopped, and all are told before any is waited for.
-    let mut told = Vec::new();
-    for id in &args.ids {
+    // All are told before any is waited for; an id that is wrong does not keep the others going.
+    let tell = |id: &String| {
         let id = transcripts::resolve(id, &store)?;
-        told.push(store.read(&id).map_err(failed)?.header.run.agent_id.as_str().to_owned());
-    }
-    let mut posted = Vec::new();
-    for id in told {
+        let id = store.read(&id).map_err(failed)?.header.run.agent_id.as_str().to_owned();
         let became = store.post(&id, &MailKind::Stop).map_err(failed)?;
-        posted.push((id, became));
+        Ok((id, became))
+    };
+    let (mut posted, mut wrong) = (Vec::new(), None);
+    for told in args.ids.iter().map(tell) {
+        match told {
+            Ok(told) => posted.push(told),
+            Err(failure) => wrong = wrong.or(Some(failure)),
+        }
+    }
+    if let Some(failure) = wrong.take_if(|_| posted.is_empty()) {
+        return Err(failure);
     }
     let patience = args.timeout.map_or(PATIENCE, |seconds| Duration::from_secs(seconds.into()));
     let until = Instant::now().checked_add(patience);
@@ -90,6 +96,9 @@ pub(crate) fn run(args: &StopArgs, setup: &Setup) -> Result<Exit, Failure> {
     match setup.format {
         OutputFormat::Json => print::json(&stopped.iter().map(object).collect::<Vec<_>>())?,
         OutputFormat::Text => stopped.iter().for_each(|run| print::aside(&told_of(run))),
+    }
+    if let Some(failure) = wrong {
+        return Err(failure);
     }
     let goes_on = stopped.iter().any(|run| run.fate == Fate::GoesOn);
     Ok(if goes_on { Exit::Unsuccessful } else { Exit::Success })

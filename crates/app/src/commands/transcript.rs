@@ -160,7 +160,9 @@ fn write_page(
     let written = opened.and_then(|mut file| file.write_all(page.as_bytes()));
     written.map_err(|error| {
         let path = file.display();
-        Failure::unsuccessful(format!("cannot write {path}")).because(&error)
+        Failure::unsuccessful(format!("cannot write {path}"))
+            .because(&error)
+            .hint("give --html a file in a directory that exists and that you can write to")
     })?;
     match setup.format {
         OutputFormat::Json => print::json(&serde_json::json!({"path": file, "bytes": page.len()}))?,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use attache_runtime::store::{FileStore, Options};
+use attache_runtime::internal::store::{FileStore, Options};
 
 use crate::{failure::Failure, transcripts, tui};
 

@@ -223,6 +223,39 @@ fn a_killed_run_is_interrupted_and_can_be_resumed() {
 }
 
 #[test]
+fn the_changes_of_a_killed_run_come_with_their_patch() {
+    let gate = Gate::new();
+    let server = ScriptedServer::start();
+    let edit = json!({ "path": "src/main.py", "old_string": "1", "new_string": "zork" });
+    server.answer(API.answer(&tool_call("call_1", "edit_file", &edit)));
+    server.answer(API.answer(&completes("never")).gated(&gate, 0));
+    let project = lab(&server, API, "");
+    let approve = ["smith", "write", "--agents", AGENTS, "--approve", "all"];
+    let run = Background::start(&project, &approve);
+    server.wait_for_request(2);
+    run.signal("-KILL");
+    let changes = project.run(&["output", &run.id, "--wait", "--json"]).stdout;
+    let changes: Value = serde_json::from_str(&changes).unwrap();
+    assert_eq!(changes["changes"]["files"], json!(["src/main.py"]));
+    let patch = fs::read_to_string(changes["changes"]["patch"].as_str().unwrap()).unwrap();
+    assert!(patch.contains("+++ b/src/main.py") && patch.contains("+print(zork)"), "{patch}");
+}
+
+#[test]
+fn a_wrong_id_does_not_keep_the_other_runs_from_being_stopped() {
+    let gate = Gate::new();
+    let server = ScriptedServer::start();
+    server.answer(API.answer(&completes("never")).gated(&gate, 0));
+    let project = lab(&server, API, "");
+    let run = Background::start(&project, &["Explore", "where?"]);
+    server.wait_for_request(1);
+    let stopped = project.run(&["stop", "agent-zork", &run.id]);
+    assert_eq!(stopped.code, Some(2), "{stopped:?}");
+    assert!(stopped.stderr.contains("agent-zork"), "{stopped:?}");
+    assert_eq!(run.state(&project), "interrupted");
+}
+
+#[test]
 fn a_stop_reaches_a_run_in_a_model_call_from_another_process() {
     let gate = Gate::new();
     let server = ScriptedServer::start();

@@ -218,7 +218,8 @@ impl ConnectError {
                 "set `input` and `output` in [model_prices.\"{model}\"] of the settings (US dollars per \
                  million tokens), or remove `{cap}`"
             ),
-            Self::Http(_) | Self::Replay { .. } => return None,
+            Self::Replay { error, .. } => error.hint().to_owned(),
+            Self::Http(_) => return None,
         })
     }
 }

@@ -150,7 +150,11 @@ impl OrderError {
             Self::TooDeep { max_depth, .. } => {
                 Some(format!("subagents.max_depth is {max_depth}: do the work without delegating"))
             }
-            Self::Agent(_) | Self::Folder { .. } | Self::Transcript(_) => None,
+            Self::Transcript(FoldError::Run(_)) | Self::Agent(_) | Self::Folder { .. } => None,
+            Self::Transcript(_) => Some(
+                "`attache transcript ID --json` prints its lines as they are; `--at TURN` goes on from an earlier turn"
+                    .to_owned(),
+            ),
         }
     }
 }

@@ -56,7 +56,15 @@ impl InputError {
             }
             Self::Unknown { declared, .. } => Some(format!("it has: {}", declared.join(", "))),
             Self::Twice { .. } => Some("give it once".to_owned()),
-            Self::Mistyped { .. } => None,
+            Self::Mistyped { name, expected, .. } => Some(match expected {
+                InputType::StringArray | InputType::NumberArray => {
+                    format!("write it as a JSON array: --input {name}='[…]'")
+                }
+                InputType::Boolean => format!("write --input {name}=true or {name}=false"),
+                InputType::String | InputType::Number | InputType::Integer => {
+                    format!("write --input {name}=VALUE")
+                }
+            }),
         }
     }
 }

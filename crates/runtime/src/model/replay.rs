@@ -99,6 +99,21 @@ pub enum ReplayError {
     },
 }
 
+impl ReplayError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Unreadable { .. } => {
+                "give the path of a transcript; `attache transcript last --json` names the last one"
+            }
+            Self::Line { .. } | Self::Fold { .. } => {
+                "the file is not a whole transcript: record the run again"
+            }
+            Self::NoReply { .. } => "give the transcript of a run that called a model",
+        }
+    }
+}
+
 impl ReplayModel {
     /// Reads a recording, and those of the agents that its run started, which lie beside it. This reads
     /// from disk: call it where blocking is allowed.

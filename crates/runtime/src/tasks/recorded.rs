@@ -13,8 +13,9 @@ use attache_kernel::run::{
 };
 
 use crate::{
+    changes::run_patch::{Direction, RunPatch},
     store::{RunState, Store, StoreError, Transcript},
-    tool::artifacts::CHANGES,
+    tool::artifacts::{Artifacts, CHANGES, PATCH},
 };
 
 /// How long the changes of a run that has just ended are waited for, and how often it is looked.
@@ -65,7 +66,10 @@ impl RecordedRun {
         let patience = if has_ended && worktree.is_some() { PATIENCE } else { Duration::ZERO };
         let changes = match kept_changes(&artifacts.join(CHANGES), patience).await {
             Some(changes) => changes,
-            None => changes(&outcome, &artifacts.join("changes.patch"), worktree),
+            None => {
+                let artifacts = Artifacts::new(artifacts).masking(store.secrets().clone());
+                changes(&outcome, &artifacts, state, worktree)
+            }
         };
         let surroundings = Surroundings { transcript: Some(location), descendants, changes };
         let result = outcome.into_result(&run.assignment().result_of(), surroundings);
@@ -96,15 +100,31 @@ async fn kept_changes(file: &Path, patience: Duration) -> Option<Option<Changes>
     }
 }
 
-/// What the file tools of a run changed, and the branch of a worktree that was left behind.
-fn changes(outcome: &Outcome, patch: &Path, worktree: Option<&WorktreeFacts>) -> Option<Changes> {
+/// What the file tools of a run changed, and the branch of a worktree that was left behind. Of a run whose
+/// process is gone the patch is made here: it had no time to.
+fn changes(
+    outcome: &Outcome,
+    artifacts: &Artifacts,
+    state: RunState,
+    worktree: Option<&WorktreeFacts>,
+) -> Option<Changes> {
     let left = worktree.filter(|worktree| Path::new(&worktree.directory).is_dir());
     let branch = left.map(|worktree| worktree.branch.clone());
     if outcome.changes.is_empty() && branch.is_none() {
         return None;
     }
     let files = outcome.changes.iter().map(|change| change.path.clone()).collect();
-    let patch = if patch.exists() { patch.display().to_string() } else { String::new() };
+    let kept = artifacts.directory().join(PATCH);
+    let patch = match state {
+        _ if kept.exists() => Some(kept),
+        RunState::Interrupted => {
+            let patch =
+                RunPatch::of(&outcome.changes, artifacts.directory(), Direction::Forward).text;
+            artifacts.keep_patch(patch.as_bytes()).ok()
+        }
+        RunState::Queued | RunState::Running | RunState::Completed | RunState::Failed => None,
+    };
+    let patch = patch.map(|patch| patch.display().to_string()).unwrap_or_default();
     Some(Changes { files, patch, branch })
 }
 

@@ -36,6 +36,8 @@ pub struct Artifacts {
     kept: AtomicU64,
 }
 
+/// The patch of what the whole run changed.
+pub(crate) const PATCH: &str = "changes.patch";
 /// The file that says what a run changed.
 pub(crate) const CHANGES: &str = "changes.json";
 
@@ -143,7 +145,7 @@ impl Artifacts {
     /// Keeps the patch of the whole run, and says where. This writes to disk.
     pub(crate) fn keep_patch(&self, text: &[u8]) -> io::Result<PathBuf> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        let path = self.directory.join("changes.patch");
+        let path = self.directory.join(PATCH);
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&path)?;
         // Lines of other encodings stay as they are.

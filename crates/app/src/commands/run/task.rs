@@ -86,10 +86,11 @@ pub(in crate::commands) fn input() -> Result<String, Failure> {
 /// A text of bounded size; what is not text is refused, since no model could read it.
 fn task_text(source: impl Read, name: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    source
-        .take(MOST + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::usage(format!("cannot read {name}")).because(&error))?;
+    source.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| {
+        Failure::usage(format!("cannot read {name}"))
+            .because(&error)
+            .hint("give -f a file that you can read, or `-` for standard input")
+    })?;
     let found = bytes.len() as u64;
     if found > MOST {
         return Err(Failure::usage(format!("{name} is larger than {}", size(MOST)))

@@ -63,8 +63,7 @@ impl Unknown {
         };
         let is_about = |name: &str| RESTRICTING.iter().any(|word| name.contains(word));
         let first = names.first().map(|name| name.to_lowercase());
-        first.is_some_and(|name| is_about(&name))
-            || self.nearest.as_deref().is_some_and(is_about)
+        first.is_some_and(|name| is_about(&name)) || self.nearest.as_deref().is_some_and(is_about)
     }
 }
 
