@@ -286,6 +286,12 @@ fn a_prompt_with_a_keyword_is_routed_where_the_settings_say_so() {
     let ran = project.run(&["-c", "subagents.auto_route=true", "exec", "tune postgres"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "tuned\n"), "{ran:?}");
     assert!(ran.stderr.contains("`dba` gets this"), "{ran:?}");
+    // Of several agents with a keyword in the prompt, the one that `suggest` puts first.
+    project.agent("aaa", "description: something else\nkeywords: [postgres]");
+    server.answer(API.answer(&completes("tuned again")));
+    let ran =
+        project.run(&["-c", "subagents.auto_route=true", "exec", "tune the postgres database"]);
+    assert!(ran.stderr.contains("`dba` gets this"), "{ran:?}");
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl OrderError {
             Self::OtherAgent { agent, .. } => {
                 Some(format!("name `{agent}` or no agent, or start a new run without --resume"))
             }
-            Self::Inputs(error) => error.hint(),
+            Self::Inputs(error) => Some(error.hint()),
             Self::InputsOfResumed => Some("say what is new in the task".to_owned()),
             Self::FolderGone(_) => Some("restore the folder".to_owned()),
             Self::OutsideWorkspace { .. } => Some(

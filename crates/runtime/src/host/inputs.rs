@@ -48,15 +48,15 @@ pub enum InputError {
 
 impl InputError {
     /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
+    pub fn hint(&self) -> String {
         match self {
-            Self::Unknown { nearest: Some(near), .. } => Some(format!("did you mean `{near}`?")),
+            Self::Unknown { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::Unknown { declared, .. } if declared.is_empty() => {
-                Some("it declares no inputs: leave --input out".to_owned())
+                "it declares no inputs: leave --input out".to_owned()
             }
-            Self::Unknown { declared, .. } => Some(format!("it has: {}", declared.join(", "))),
-            Self::Twice { .. } => Some("give it once".to_owned()),
-            Self::Mistyped { name, expected, .. } => Some(match expected {
+            Self::Unknown { declared, .. } => format!("it has: {}", declared.join(", ")),
+            Self::Twice { .. } => "give it once".to_owned(),
+            Self::Mistyped { name, expected, .. } => match expected {
                 InputType::StringArray | InputType::NumberArray => {
                     format!("write it as a JSON array: --input {name}='[…]'")
                 }
@@ -64,7 +64,7 @@ impl InputError {
                 InputType::String | InputType::Number | InputType::Integer => {
                     format!("write --input {name}=VALUE")
                 }
-            }),
+            },
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod anthropic;
 mod arguments;
+mod call_name;
 mod chat;
 mod draft;
 mod escapes;

@@ -64,13 +64,11 @@ impl RecordedRun {
         let worktree = run.assignment().worktree.as_ref();
         // The changes in a worktree are worked out when the run has ended.
         let patience = if has_ended && worktree.is_some() { PATIENCE } else { Duration::ZERO };
-        let changes = match kept_changes(&artifacts.join(CHANGES), patience).await {
-            Some(changes) => changes,
-            None => {
-                let artifacts = Artifacts::new(artifacts).masking(store.secrets().clone());
-                changes(&outcome, &artifacts, state, worktree)
-            }
-        };
+        let kept = kept_changes(&artifacts.join(CHANGES), patience).await;
+        let changes = kept.unwrap_or_else(|| {
+            let artifacts = Artifacts::new(artifacts).masking(store.secrets().clone());
+            changes(&outcome, &artifacts, state, worktree)
+        });
         let surroundings = Surroundings { transcript: Some(location), descendants, changes };
         let result = outcome.into_result(&run.assignment().result_of(), surroundings);
         Ok(Self { state, result, has_ended })

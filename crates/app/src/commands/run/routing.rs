@@ -4,7 +4,11 @@
 //! after a yes, and where nobody can be asked it is only named. The run's first event says which it was.
 
 use attache_kernel::{
-    agent::{registry::Status, suggest::keyword_hit},
+    agent::{
+        definition::Definition,
+        registry::Status,
+        suggest::{keyword_hit, suggest},
+    },
     run::assignment::{Routing, RoutingDecision},
 };
 use attache_runtime::internal::{host::Subject, runtime::Runtime};
@@ -27,11 +31,21 @@ pub(super) fn routed(
     runtime: &Runtime,
 ) -> Result<(Subject, Option<Routing>), Failure> {
     let inventory = runtime.inventory();
-    let hit = inventory.records.iter().find_map(|record| {
-        let definition =
-            record.definition.as_deref().filter(|_| record.status == Status::Active)?;
-        Some((record.name.clone(), keyword_hit(prompt, definition)?))
-    });
+    let active = inventory.records.iter().filter(|record| record.status == Status::Active);
+    let definitions = active.filter_map(|record| record.definition.as_deref());
+    let mut hits: Vec<_> = definitions
+        .filter_map(|definition| Some((definition, keyword_hit(prompt, definition)?)))
+        .collect();
+    if hits.len() > 1 {
+        // Of several the one that `attache suggest` puts first.
+        let ranked = suggest(prompt, hits.iter().map(|(definition, _)| *definition));
+        let rank = |definition: &Definition| {
+            ranked.iter().position(|one| one.name == definition.agent_type.as_str())
+        };
+        hits.sort_by_key(|(definition, _)| rank(definition).unwrap_or(usize::MAX));
+    }
+    let hit = hits.into_iter().next();
+    let hit = hit.map(|(definition, keyword)| (definition.agent_type.to_string(), keyword));
     let Some((agent, keyword)) = hit else { return Ok((Subject::Main, None)) };
     let decision = decide(&agent, &keyword, args, setup);
     let subject = match decision {

@@ -58,7 +58,11 @@ impl Run {
                 return self.grace_start(reason);
             }
             if self.state.silent_turns > 0 && !self.state.reminded {
-                let message = Message::user(prose::reminder(self.assignment.finish));
+                let message = match (self.state.last_reply, self.state.last_text_is) {
+                    (LastReply::Text, Wholeness::Cut) => prose::CUT_SHORT,
+                    _ => prose::reminder(self.assignment.finish),
+                };
+                let message = Message::user(message);
                 return Event::Reminded { message: Arc::new(message) };
             }
         }
@@ -135,7 +139,11 @@ impl Run {
                 let answer = self.judge.answer_check.answer(call.arguments().ok()?).ok()?;
                 (answer.result, answer.output)
             }
-            (None, Finish::TextAnswer, LastReply::Text) => (self.state.last_text.clone(), None),
+            (None, Finish::TextAnswer, LastReply::Text)
+                if self.state.last_text_is == Wholeness::Whole =>
+            {
+                (self.state.last_text.clone(), None)
+            }
             (None, _, _) => return None,
         };
         Some(Ending {
@@ -250,9 +258,12 @@ impl Run {
                 }
             }
             .to_owned(),
-            (RecoveredFrom::NoCompleteTask, Finish::TextAnswer) => {
-                "the model gave no answer".to_owned()
-            }
+            (RecoveredFrom::NoCompleteTask, Finish::TextAnswer) => match self.state.last_reply {
+                LastReply::Text => "the answer was cut off at the model's output limit".to_owned(),
+                LastReply::None | LastReply::Calls | LastReply::Empty => {
+                    "the model gave no answer".to_owned()
+                }
+            },
         }
     }
 

@@ -135,7 +135,10 @@ impl Run {
                         .dispositions(&reply.content, reply.stop)
                         .contains(&Disposition::Complete)
             }
-            Finish::TextAnswer => reply.content.iter().all(|part| part.call().is_none()),
+            Finish::TextAnswer => {
+                reply.stop != StopReason::Length
+                    && reply.content.iter().all(|part| part.call().is_none())
+            }
         }
     }
 

@@ -205,6 +205,9 @@ pub(crate) fn ignored(calls: &[&ToolCall]) -> Vec<Disposition> {
     calls.iter().map(|_| not_executed("a summary was asked for")).collect()
 }
 
+/// What some models put before the name of a tool.
+const NAMESPACE: &str = "functions.";
+
 /// A reply as it is kept: no empty texts, and every call with an id nobody else has.
 ///
 /// An id that is missing or taken gets a number, the same for the same conversation.
@@ -218,6 +221,9 @@ pub(crate) fn tidied(
         match part {
             AssistantPart::Text { text, provider_data: None } if text.trim().is_empty() => {}
             AssistantPart::ToolCall { mut call } => {
+                if call.name.starts_with(NAMESPACE) {
+                    call.name.drain(..NAMESPACE.len());
+                }
                 let mut number = taken.len() + given.len() + 1;
                 let written = call.id.as_str().to_owned();
                 while call.id.as_str().is_empty()

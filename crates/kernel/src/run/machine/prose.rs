@@ -59,6 +59,9 @@ pub(crate) const INTERRUPTED: &str = prose!("interrupted");
 /// The number of tools named to a model that called one that does not exist.
 const MOST_NAMES: usize = 40;
 
+/// What is said after a turn whose text the output limit cut off.
+pub(crate) const CUT_SHORT: &str = prose!("cut_short");
+
 /// A reminder after a turn without a call.
 pub(crate) fn reminder(finish: Finish) -> &'static str {
     match finish {

@@ -29,6 +29,13 @@ pub(crate) struct Repetition {
 }
 
 impl Repetition {
+    /// The same where equal calls of one message are no repetition: only the whole message counts.
+    pub(crate) fn take_in_turn(&mut self, message: &Arc<Message>) -> Vec<u32> {
+        let calls = self.take_in(message).len();
+        self.call_streak = self.turn_streak;
+        vec![self.turn_streak; calls]
+    }
+
     /// Takes in a message with calls; gives, for each call, how often it has now been made in a row.
     pub(crate) fn take_in(&mut self, message: &Arc<Message>) -> Vec<u32> {
         let previous = self.previous.take();
@@ -63,6 +70,16 @@ impl Repetition {
 mod tests {
     use super::*;
     use crate::{id::ToolCallId, run::message::AssistantPart};
+
+    #[test]
+    fn of_equal_calls_in_one_turn_only_the_turn_counts() {
+        let call =
+            || AssistantPart::ToolCall { call: ToolCall::new(ToolCallId::new("c"), "Task", "{}") };
+        let votes = Arc::new(Message::Assistant { content: vec![call(), call(), call()] });
+        let mut repetition = Repetition::default();
+        assert_eq!(repetition.take_in_turn(&votes), [1, 1, 1]);
+        assert_eq!(repetition.take_in_turn(&votes), [2, 2, 2]);
+    }
 
     fn streaks(turns: &[&str]) -> Vec<Vec<u32>> {
         let mut repetition = Repetition::default();

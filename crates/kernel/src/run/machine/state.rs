@@ -521,23 +521,35 @@ impl State {
         }
     }
 
-    /// For each call how often it has now been made in a row. To ask again for an agent that still works
-    /// is no repetition: the answer may be another one each time.
+    /// For each call how often it has now been made in a row. To ask again for an agent or a command that
+    /// still works is no repetition: the answer may be another one each time. Neither are several agents
+    /// that get the same task in one turn.
     fn streaks(&mut self, message: &Arc<Message>, dispositions: &[Disposition]) -> Vec<u32> {
+        let tool = |disposition: &Disposition| match disposition {
+            Disposition::Execute { tool } => tool.builtin(),
+            Disposition::Answer { .. } | Disposition::Complete => None,
+        };
         let is_poll = |(call, disposition): (&ToolCall, &Disposition)| {
-            let tool = match disposition {
-                Disposition::Execute { tool } => tool.builtin(),
-                Disposition::Answer { .. } | Disposition::Complete => None,
-            };
-            let asked = call.arguments().ok().and_then(|arguments| arguments["agent_id"].as_str());
+            let argument = |name| call.arguments().ok().and_then(|given| given[name].as_str());
             let known = |id: &str| self.background.iter().any(|own| own.as_str().starts_with(id));
-            tool == Some(BuiltinTool::TaskOutput) && asked.is_some_and(|id| known(id.trim()))
+            match tool(disposition) {
+                Some(BuiltinTool::TaskOutput) => {
+                    argument("agent_id").is_some_and(|id| known(id.trim()))
+                }
+                Some(BuiltinTool::WriteStdin) => argument("chars").is_none_or(str::is_empty),
+                _ => false,
+            }
+        };
+        let delegates = |disposition: &Disposition| {
+            matches!(tool(disposition), Some(BuiltinTool::Task | BuiltinTool::SubagentRun))
         };
         if dispositions.is_empty() {
             Vec::new()
         } else if message.calls().zip(dispositions).all(is_poll) {
             self.repetition = Repetition::default();
             vec![1; dispositions.len()]
+        } else if dispositions.iter().all(delegates) {
+            self.repetition.take_in_turn(message)
         } else {
             self.repetition.take_in(message)
         }

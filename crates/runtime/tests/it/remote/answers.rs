@@ -252,7 +252,7 @@ async fn every_reason_to_stop_has_one_name() {
     for (api, words, expected) in [
         (Api::Anthropic, "stop_sequence", StopReason::EndTurn),
         (Api::Anthropic, "model_context_window_exceeded", StopReason::Length),
-        (Api::Anthropic, "pause_turn", StopReason::Other),
+        (Api::Anthropic, "pause_turn", StopReason::Length),
         (Api::Gemini, "RECITATION", StopReason::ContentFilter),
         (Api::Gemini, "PROHIBITED_CONTENT", StopReason::ContentFilter),
         (Api::Gemini, "SPII", StopReason::ContentFilter),

@@ -292,6 +292,40 @@ async fn broken_arguments_and_foreign_ids_are_mended_for_the_way_back() {
     }
 }
 
+/// Providers refuse a conversation with a name that no tool can have; models make such names up.
+#[tokio::test]
+async fn invented_names_of_tools_are_mended_for_the_way_back() {
+    for (api, place) in [
+        (Api::Chat, "/messages/1/tool_calls/0/function/name"),
+        (Api::Responses, "/input/1/name"),
+        (Api::Anthropic, "/messages/1/content/0/name"),
+        (Api::Gemini, "/contents/1/parts/0/functionCall/name"),
+        (Api::Gemini, "/contents/2/parts/0/functionResponse/name"),
+    ] {
+        for (name, expected) in [
+            ("read file", "read_file"),
+            ("a.b/c:d", "a_b_c_d"),
+            ("", "unknown"),
+            ("lesen_é", "lesen__"),
+            (&"x".repeat(90), &"x".repeat(64)),
+        ] {
+            let call = ToolCall::new(ToolCallId::new("call_1"), name, "{}");
+            let Message::Tool { mut results } = results(&[call.clone(), call.clone()]) else {
+                panic!("no results")
+            };
+            results.truncate(1);
+            let messages = vec![
+                Message::user("q"),
+                Message::Assistant { content: vec![AssistantPart::ToolCall { call }] },
+                Message::Tool { results },
+            ];
+            let request = sent(api, Traits::default(), |asking| asking.messages = messages).await;
+            let found = request.json().pointer(place).cloned();
+            assert_eq!(found, Some(json!(expected)), "{api:?} {}", request.json());
+        }
+    }
+}
+
 #[tokio::test]
 async fn arguments_go_back_as_they_were_written() {
     let written = r#"{"n":12345678901234567890123,"e": 1e3,"f":1.0,"s":"\u00e4"}"#;

@@ -280,6 +280,32 @@ fn a_main_agent_without_a_word_is_reminded_then_asked_then_failed() {
 }
 
 #[test]
+fn a_text_answer_that_was_cut_off_is_not_the_goal() {
+    let cut = |script: &mut Script, stop: StopReason| {
+        let content = vec![AssistantPart::text("There are three: 1. the")];
+        script.does(|run, now| run.model_replied(Reply { stop, ..reply(content) }, now));
+    };
+    let mut script = Script::begin(main_agent());
+    cut(&mut script, StopReason::Length);
+    assert!(script.last_said().starts_with("Your answer was cut off"), "{}", script.last_said());
+    script.says("One, two, three.");
+    let ending = script.outcome().ending;
+    assert_eq!((ending.status, ending.result.as_str()), (Status::Goal, "One, two, three."));
+    let mut script = Script::begin(main_agent());
+    for _ in 0..3 {
+        cut(&mut script, StopReason::Length);
+    }
+    let ending = script.outcome().ending;
+    assert_eq!((ending.status, ending.partial), (Status::Error, true));
+    assert_eq!(ending.result, "There are three: 1. the");
+    assert!(ending.error.unwrap().contains("output limit"));
+    let mut script = Script::begin(main_agent());
+    cut(&mut script, StopReason::ContentFilter);
+    let ending = script.outcome().ending;
+    assert_eq!((ending.status, ending.partial), (Status::Error, true));
+}
+
+#[test]
 fn a_fatal_failure_ends_the_run_with_the_providers_words() {
     let mut script = Script::begin(assignment());
     script.replies(vec![AssistantPart::text("Half."), read("a", "x")]);

@@ -273,3 +273,11 @@ fn a_resumed_run_has_only_what_both_the_header_and_today_allow() {
         && withheld.reason == "the run that this one continues did not have it"));
     assert_eq!(after.definition, before.definition);
 }
+
+#[test]
+fn a_namespace_before_a_tools_name_is_left_out() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![call("a", "functions.read_file", r#"{"path": "x"}"#)]);
+    script.returns("a", "text");
+    assert_eq!(script.results(), results(&[("a", "text")]));
+}

@@ -347,3 +347,23 @@ fn asking_for_an_agent_that_still_works_is_no_loop() {
     polls(&mut script, 6);
     assert_eq!(script.offered(), ["complete_task"], "it has the answer already");
 }
+
+#[test]
+fn waiting_for_a_command_is_no_loop() {
+    let stdin = BuiltinTool::WriteStdin;
+    let tools = [tool(stdin, Concurrency::Exclusive, Repeatability::Once)];
+    let agent = assignment().with_tools(tools.to_vec());
+    let agent = Assignment { limits: RunLimits { max_turns: 30, ..agent.limits }, ..agent };
+    let mut script = Script::begin(agent);
+    let writes = |script: &mut Script, times: u32, arguments: &str| {
+        for number in 0..times {
+            let id = format!("{number}-{}", script.now_ms);
+            script.replies(vec![call(&id, "write_stdin", arguments)]);
+            script.returns(&id, "[still running]").passes(1);
+        }
+    };
+    writes(&mut script, 8, r#"{"session_id": 1}"#);
+    assert!(script.offered().len() > 1, "no last chance");
+    writes(&mut script, 6, r#"{"session_id": 1, "chars": "y\n"}"#);
+    assert_eq!(script.offered(), ["complete_task"]);
+}

@@ -4,6 +4,8 @@
 //! conversation, is left to the provider. So nothing before the newest messages ever changes.
 //! Results and what the user says after them go into one message, results first.
 
+use std::borrow::Cow;
+
 use attache_kernel::{
     model::catalogue::Thinking,
     run::{
@@ -19,6 +21,7 @@ use super::API;
 use crate::model::wire::{
     Asked,
     arguments::Arguments,
+    call_name::call_name,
     draft::kept,
     head::Head,
     thinking::{Wish, as_effort, as_tokens, tokens_of, wish},
@@ -57,7 +60,7 @@ enum Block<'a> {
     },
     ToolUse {
         id: String,
-        name: &'a str,
+        name: Cow<'a, str>,
         input: Arguments<'a>,
     },
     ToolResult {
@@ -194,7 +197,7 @@ fn said(part: &AssistantPart) -> Option<Block<'_>> {
         }
         AssistantPart::ToolCall { call } => {
             let input = Arguments::sent_for(call);
-            Some(Block::ToolUse { id: id(call.id.as_str()), name: &call.name, input })
+            Some(Block::ToolUse { id: id(call.id.as_str()), name: call_name(call), input })
         }
     }
 }

@@ -303,7 +303,7 @@ fn stop(reason: &str) -> StopReason {
     match reason {
         "end_turn" | "stop_sequence" => StopReason::EndTurn,
         "tool_use" => StopReason::ToolUse,
-        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+        "max_tokens" | "model_context_window_exceeded" | "pause_turn" => StopReason::Length,
         "refusal" => StopReason::ContentFilter,
         _ => StopReason::Other,
     }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::API;
 use crate::model::wire::{
     Asked,
+    call_name::call_name,
     draft::kept,
     head::Head,
     repeated::Repeated,
@@ -76,7 +77,7 @@ struct Call<'a> {
 
 #[derive(Serialize)]
 struct Function<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: &'a str,
 }
 
@@ -205,7 +206,7 @@ fn add<'a>(to: &mut Cow<'a, str>, text: &'a str) {
 }
 
 fn written_call(call: &ToolCall) -> Call<'_> {
-    let name = if call.name == "local_shell" { "shell" } else { call.name.as_str() };
+    let name = if call.name == "local_shell" { Cow::Borrowed("shell") } else { call_name(call) };
     // Servers parse what they get back: what was no JSON goes back as none.
     let arguments = if call.arguments().is_ok() && !call.written_arguments().trim().is_empty() {
         call.written_arguments()

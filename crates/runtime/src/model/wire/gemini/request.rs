@@ -3,7 +3,7 @@
 //! The signature of a thought goes back on the very part it came with. Results name their function;
 //! images among them stand beside them.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use attache_kernel::{
     model::catalogue::Thinking,
@@ -20,6 +20,7 @@ use super::API;
 use crate::model::wire::{
     Asked,
     arguments::Arguments,
+    call_name::call_name,
     draft::kept,
     head::Head,
     thinking::{Wish, as_effort, as_tokens, tokens_of, wish},
@@ -65,7 +66,7 @@ struct InlineData<'a> {
 struct FunctionCall<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
-    name: &'a str,
+    name: Cow<'a, str>,
     args: Arguments<'a>,
 }
 
@@ -73,7 +74,7 @@ struct FunctionCall<'a> {
 struct FunctionResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
-    name: &'a str,
+    name: Cow<'a, str>,
     response: Outcome<'a>,
 }
 
@@ -252,7 +253,7 @@ fn said(content: &[AssistantPart]) -> Vec<Part<'_>> {
                 parts.push(Part {
                     function_call: Some(FunctionCall {
                         id: id(call),
-                        name: &call.name,
+                        name: call_name(call),
                         args: Arguments::sent_for(call),
                     }),
                     thought_signature: signature(call.provider_data.as_ref()).or(foreign),
@@ -283,7 +284,7 @@ fn answered<'a>(results: &'a [ToolResult], calls: &'a [AssistantPart]) -> Vec<Pa
         };
         let function_response = FunctionResponse {
             id: call.and_then(id),
-            name: call.map_or("unknown", |call| call.name.as_str()),
+            name: call.map_or(Cow::Borrowed("unknown"), call_name),
             response,
         };
         parts.push(Part { function_response: Some(function_response), ..Part::default() });

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::API;
 use crate::model::wire::{
     Asked,
+    call_name::call_name,
     draft::kept,
     head::Head,
     repeated::Repeated,
@@ -42,7 +43,7 @@ enum Item<'a> {
     },
     FunctionCall {
         call_id: &'a str,
-        name: &'a str,
+        name: Cow<'a, str>,
         arguments: &'a str,
     },
     FunctionCallOutput {
@@ -169,7 +170,7 @@ fn called(call: &ToolCall) -> Item<'_> {
     }
     let written = call.written_arguments();
     let arguments = if written.trim().is_empty() { "{}" } else { written };
-    Item::FunctionCall { call_id, name: &call.name, arguments }
+    Item::FunctionCall { call_id, name: call_name(call), arguments }
 }
 
 fn output(result: &ToolResult) -> Item<'_> {
