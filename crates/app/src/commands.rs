@@ -26,6 +26,8 @@ pub(crate) mod untrust;
 pub(crate) mod usage;
 pub(crate) mod validate;
 
+use attache_runtime::internal::telemetry::RunsOf;
+
 use crate::{
     background,
     cli::{Cli, Command},
@@ -33,6 +35,7 @@ use crate::{
     failure::{Exit, Failure},
     log::{self, LogWanted},
     setup::Setup,
+    telemetry,
 };
 
 /// Does what was asked for.
@@ -49,10 +52,25 @@ pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> 
     if is_background && !cli.detached {
         return background::launch(environment::arguments().into_iter().skip(1), None);
     }
-    log::start(LogWanted {
-        file: cli.globals.log_file.as_deref(),
-        level: environment.get("ATTACHE_LOG"),
-    })?;
+    let wanted =
+        LogWanted { file: cli.globals.log_file.as_deref(), level: environment.get("ATTACHE_LOG") };
+    let runs_agents = matches!(
+        cli.command,
+        Command::Run(_) | Command::Exec(_) | Command::Chat(_) | Command::Mcp(_)
+    );
+    if !runs_agents {
+        log::start(wanted, None)?;
+        return carry_out(cli, environment);
+    }
+    let (spans, sending) = telemetry::start(environment, RunsOf::ThisProcess);
+    log::start(wanted, spans)?;
+    let ended = carry_out(cli, environment);
+    sending.finish();
+    ended
+}
+
+/// Does it, with the log going.
+fn carry_out(cli: Cli, environment: &Environment) -> Result<Exit, Failure> {
     if let Command::Config(args) = &cli.command
         && let Some(change) = &args.change
     {

@@ -15,6 +15,7 @@ use attache_kernel::{
 };
 use attache_runtime::internal::{
     bridge::{BridgeError, Greeted, Instances},
+    telemetry::RunsOf,
     tool::web_search::SearchProvider,
 };
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,7 @@ use crate::{
     log::{self, LogWanted},
     open_files,
     setup::Setup,
+    telemetry::{self, Sending},
     transcripts,
 };
 
@@ -36,7 +38,8 @@ use crate::{
 pub(crate) const MARK: &str = "--instance";
 
 /// Variables that are not for commands and that this program reads.
-const OWN_VARIABLES: [&str; 2] = ["CODEX_SUBAGENT_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL"];
+const OWN_VARIABLES: [&str; 3] =
+    ["CODEX_SUBAGENT_MODEL", "CLAUDE_CODE_SUBAGENT_MODEL", "TRACEPARENT"];
 /// Variables of this program that hold a key which an instance has no use for.
 const OF_SERVERS: [&str; 1] = ["ATTACHE_MCP_TOKEN"];
 
@@ -67,6 +70,7 @@ pub(crate) fn instances(setup: &Setup) -> Instances {
             is_own
                 || may_see(name, value)
                 || OWN_VARIABLES.contains(name)
+                || name.starts_with("OTEL_")
                 || name.to_ascii_lowercase().ends_with("_proxy")
                 || needed.as_ref().is_none_or(|needed| needed.iter().any(|one| one == name))
         };
@@ -162,7 +166,7 @@ async fn serve() -> Result<Exit, Failure> {
     let (input, output) = streams().map_err(|_| failed(BridgeError::NotTold))?;
     let (greeted, told) =
         Greeted::new(input, output, env!("CARGO_PKG_VERSION")).await.map_err(failed)?;
-    let setup = match set_up(told) {
+    let (setup, sending) = match set_up(told) {
         Ok(setup) => setup,
         Err(failure) => {
             greeted.refuse(failure.to_string()).await.map_err(failed)?;
@@ -180,17 +184,19 @@ async fn serve() -> Result<Exit, Failure> {
     };
     let driven = bridge.drive(&runtime).await;
     runtime.settled().await;
+    sending.finish();
     driven.map_err(failed)?;
     Ok(Exit::Success)
 }
 
 /// What the command line and the environment of the other process mean.
-fn set_up(told: Value) -> Result<Setup, Failure> {
+fn set_up(told: Value) -> Result<(Setup, Sending), Failure> {
     let told: Told = serde_json::from_value(told)
         .map_err(|error| Failure::unsuccessful("the setup cannot be read").because(&error))?;
     let environment: Environment = told.environment.into_iter().collect();
     let level = environment.get("ATTACHE_LOG").filter(|_| told.log_file.is_some());
-    log::start(LogWanted { file: told.log_file.as_deref(), level })?;
+    let (spans, sending) = telemetry::start(&environment, RunsOf::AnotherProcess);
+    log::start(LogWanted { file: told.log_file.as_deref(), level }, spans)?;
     let globals = Globals {
         overrides: told.overrides,
         agents: told.agents,
@@ -203,7 +209,7 @@ fn set_up(told: Value) -> Result<Setup, Failure> {
         resumes: None,
         flags: Vec::new(),
     };
-    Setup::new(globals, environment)
+    Ok((Setup::new(globals, environment)?, sending))
 }
 
 /// The pipes to the other process. Nothing else is written there by mistake.

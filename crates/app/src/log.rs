@@ -10,9 +10,10 @@ use std::{
     sync::Mutex,
 };
 
-use tracing::{Level, level_filters::LevelFilter};
+use attache_runtime::internal::telemetry::CONTENT;
+use tracing::{Level, Subscriber, level_filters::LevelFilter};
 use tracing_subscriber::{
-    Layer as _, filter::Targets, fmt::format::FmtSpan, layer::SubscriberExt as _,
+    Layer, filter::Targets, fmt::format::FmtSpan, layer::SubscriberExt as _, registry::LookupSpan,
 };
 
 use crate::{
@@ -21,6 +22,7 @@ use crate::{
         self,
         palette::{Tone, paint},
     },
+    telemetry::{Content, Spans},
 };
 
 /// Where the log goes, and how much of it is wanted.
@@ -32,12 +34,33 @@ pub(crate) struct LogWanted<'a> {
     pub(crate) level: Option<&'a str>,
 }
 
-/// Starts the log, if one is wanted. Called once, by `main`.
-pub(crate) fn start(wanted: LogWanted<'_>) -> Result<(), Failure> {
+/// Starts the log and what takes spans for telemetry, if they are wanted. Called once, by `main`.
+pub(crate) fn start(wanted: LogWanted<'_>, spans: Option<Spans>) -> Result<(), Failure> {
+    let lines = lines(wanted)?;
+    if lines.is_none() && spans.is_none() {
+        return Ok(());
+    }
+    let spans = spans.map(|Spans { layer, content }| {
+        let content = match content {
+            Content::Captured => LevelFilter::TRACE,
+            Content::Withheld => LevelFilter::OFF,
+        };
+        let targets = Targets::new().with_target("attache_runtime", LevelFilter::DEBUG);
+        layer.with_filter(targets.with_target(CONTENT, content))
+    });
+    let subscriber = tracing_subscriber::registry().with(lines).with(spans);
+    tracing::subscriber::set_global_default(subscriber)
+        .map_err(|error| Failure::unsuccessful("cannot start the log").because(&error))
+}
+
+/// The lines of the log; none if none is wanted.
+fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(
+    wanted: LogWanted<'_>,
+) -> Result<Option<impl Layer<S>>, Failure> {
     let level = match wanted.level.map(str::trim).filter(|level| !level.is_empty()) {
         Some(written) => level(written)?,
         None if wanted.file.is_some() => LevelFilter::from_level(Level::DEBUG),
-        None => return Ok(()),
+        None => return Ok(None),
     };
     let writer: Box<dyn Write + Send> = match wanted.file {
         Some(path) => {
@@ -56,9 +79,7 @@ pub(crate) fn start(wanted: LogWanted<'_>) -> Result<(), Failure> {
         .with_span_events(FmtSpan::CLOSE)
         .with_writer(Mutex::new(writer))
         .with_filter(Targets::new().with_target("attache", level));
-    let subscriber = tracing_subscriber::registry().with(lines);
-    tracing::subscriber::set_global_default(subscriber)
-        .map_err(|error| Failure::unsuccessful("cannot start the log").because(&error))
+    Ok(Some(lines))
 }
 
 /// The log's file. The first line that cannot be written is told, and no further one.

@@ -17,6 +17,7 @@ mod print;
 mod run_tree;
 mod settings;
 mod setup;
+mod telemetry;
 mod transcripts;
 mod tui;
 

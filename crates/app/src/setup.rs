@@ -4,7 +4,7 @@
 
 mod host;
 mod mcp_servers;
-mod providers;
+pub(crate) mod providers;
 pub(crate) mod resumed;
 mod sandbox;
 

@@ -7,7 +7,7 @@ use attache_runtime::internal::{
 };
 use secrecy::ExposeSecret as _;
 
-use crate::{failure::Failure, setup::Setup};
+use crate::{failure::Failure, setup::Setup, telemetry};
 
 /// Headers and parameters with one of these in their names hold something secret.
 const TELLING: [&str; 6] = ["auth", "key", "token", "secret", "password", "cookie"];
@@ -27,6 +27,7 @@ pub(crate) fn store(setup: &Setup) -> FileStore {
 
 /// The keys of every provider there is, and those that are kept, whether they are used or not.
 fn secrets(setup: &Setup) -> Vec<String> {
+    let of_collector = telemetry::secrets(&setup.environment);
     let providers = || setup.settings.model_providers.values();
     let mut variables: Vec<&str> = builtin::key_variables().collect();
     for provider in providers() {
@@ -49,6 +50,7 @@ fn secrets(setup: &Setup) -> Vec<String> {
     // `Bearer KEY`: the key alone must not appear either.
     let mut secrets: Vec<String> = in_environment
         .chain(in_settings)
+        .chain(of_collector.iter().map(String::as_str))
         .flat_map(str::split_whitespace)
         .map(str::to_owned)
         .collect();

@@ -121,6 +121,11 @@ impl EventLog {
         !self.shared.lock().readers.is_empty() || self.shared.tree.is_read()
     }
 
+    /// What its readers never see.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.shared.secrets
+    }
+
     /// The length of the end of a text that may be the beginning of a key and must not be shown yet.
     pub(crate) fn held_back(&self, text: &str) -> usize {
         self.shared.secrets.unfinished(text)

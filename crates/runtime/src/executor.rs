@@ -8,6 +8,7 @@ mod funding;
 mod model_turn;
 mod news;
 mod recorder;
+mod spans;
 mod tool_turn;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

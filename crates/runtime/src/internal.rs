@@ -149,6 +149,13 @@ pub mod tasks {
     };
 }
 
+pub mod telemetry {
+    pub use crate::telemetry::{
+        CONTENT, Protocol, RunsOf, SpanLayer, Telemetry, TelemetryError, TelemetrySetup,
+        TraceParent, telemetry,
+    };
+}
+
 pub mod tool {
     pub use crate::tool::{
         AnswerForm, Concurrency, FileGuard, Foresight, ForesightFuture, HiddenPlaces,

@@ -42,5 +42,7 @@ mod sandbox;
 mod tool;
 mod worktree;
 
+mod telemetry;
+
 mod clock;
 mod disk;

@@ -60,7 +60,7 @@ fn change(known: &mut ProviderDescription, written: &ProviderSettings, environme
 }
 
 /// The proxies of the environment; the lower-case spelling is the older one and wins.
-pub(super) fn proxies(environment: &Environment) -> Proxies {
+pub(crate) fn proxies(environment: &Environment) -> Proxies {
     let either =
         |lower: &str, upper: &str| set(environment, lower).or_else(|| set(environment, upper));
     Proxies {

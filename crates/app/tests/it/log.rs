@@ -53,9 +53,9 @@ fn a_log_has_runs_turns_and_calls_with_names_and_numbers_and_no_content() {
     let log = fs::read_to_string(&path).unwrap();
     let closed = |span: &str| log.lines().filter(|line| line.contains(span)).count();
     assert!(closed("subagent.run{") > 0, "{log}");
-    assert!(closed(":turn{attempt=1}") >= 3, "{log}");
-    assert!(closed(":call{tool=list_dir}") >= 1, "{log}");
-    assert!(closed(":call{tool=read_file}") >= 1, "{log}");
+    assert!(closed(":turn{attempt=1 ") >= 3, "{log}");
+    assert!(closed(":call{tool=list_dir ") >= 1, "{log}");
+    assert!(closed(":call{tool=read_file ") >= 1, "{log}");
     let run = log.lines().last().unwrap();
     for told in
         ["name=Explore", "model=\"lab-1\"", "provider=\"lab\"", "status=\"goal\"", "turns=3"]

@@ -44,6 +44,8 @@ mod show;
 mod slow_readers;
 mod spending;
 mod suggest;
+#[cfg(test)]
+mod telemetry;
 mod terminal;
 mod tidy;
 mod transcript;

@@ -22,6 +22,7 @@ const SECRET_WORDS: &[&str] = &[
     "AUTH",
     "AUTHORIZATION",
     "COOKIE",
+    "HEADER",
     "DSN",
     "PAT",
     "JWT",
@@ -161,6 +162,8 @@ mod tests {
             "BASH_ENV",
             "BASH_FUNC_ls%%",
             "HTTP_COOKIE",
+            "OTEL_EXPORTER_OTLP_HEADERS",
+            "ANTHROPIC_CUSTOM_HEADERS",
         ] {
             assert!(!may_see(name, "x"), "{name}");
         }

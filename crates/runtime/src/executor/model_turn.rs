@@ -14,12 +14,12 @@ use attache_kernel::{
     run::{ModelFailure, ModelRequest, Reply, Stage},
 };
 
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
-use super::{Driver, Interruption, recorder::Piece, tool_turn::can_foresee};
+use super::{Driver, Interruption, recorder::Piece, spans, tool_turn::can_foresee};
 use crate::{
     model::{Chunk, ModelCall},
-    store::StoreError,
+    store::{Secrets, StoreError},
     tasks::LastLook,
 };
 
@@ -39,6 +39,18 @@ struct Heard {
     counted: Option<(Usage, Option<f64>)>,
 }
 
+impl Waited {
+    /// Tells the span of a turn how it ended.
+    fn tell(&self, span: Span, secrets: &Secrets) {
+        match self {
+            Self::Answered(Ok(reply)) => spans::replied(&span, reply, secrets),
+            Self::Answered(Err(failure)) => spans::failed(&span, failure),
+            Self::Stalled => drop(span.record("error", "stalled")),
+            Self::Interrupted(_) => {}
+        }
+    }
+}
+
 impl Driver {
     pub(super) async fn model_turn(&mut self, request: ModelRequest) -> Result<(), StoreError> {
         // A timer rounds up to its next tick: what is due is not slept for.
@@ -53,8 +65,9 @@ impl Driver {
         if !self.is_paid_for().await? {
             return Ok(());
         }
-        let span = tracing::debug_span!("turn", attempt = request.attempt);
-        let (waited, heard) = self.call_model(&request).instrument(span).await;
+        let span = spans::turn(request.attempt);
+        let (waited, heard) = self.call_model(&request).instrument(span.clone()).await;
+        waited.tell(span, self.recorder.secrets());
         // The conversation grows in place once nobody else holds it.
         drop(request);
         let taken_in = self.take_in(waited, heard).await;

@@ -13,7 +13,7 @@ use attache_kernel::{
 use crate::{
     clock,
     events::EventLog,
-    store::{JournalWriter, StoreError},
+    store::{JournalWriter, Secrets, StoreError},
 };
 
 #[derive(Debug)]
@@ -54,6 +54,11 @@ impl Recorder {
             held: None,
             held_output: BTreeMap::new(),
         }
+    }
+
+    /// What nobody is shown.
+    pub(super) fn secrets(&self) -> &Secrets {
+        self.events.secrets()
     }
 
     /// Writes the events down, all at once, then shows them.

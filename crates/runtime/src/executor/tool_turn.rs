@@ -11,7 +11,7 @@ use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 
 use tracing::Instrument as _;
 
-use super::Driver;
+use super::{Driver, spans};
 use crate::{
     approvals::Question,
     delegation::cut_off,
@@ -211,7 +211,9 @@ impl Driver {
         context: ToolContext,
     ) -> impl Future<Output = (ToolCallId, ToolAnswer)> + Send + use<> {
         let tool = self.tools.get(&call.tool).cloned();
-        let span = tracing::debug_span!("call", tool = %call.tool);
+        let span = spans::call(&call, self.recorder.secrets());
+        let told = span.clone();
+        let secrets = spans::secrets_of_content(self.recorder.secrets());
         let answer = async move {
             let name = call.tool.to_string();
             let output = match tool {
@@ -224,6 +226,7 @@ impl Driver {
                         .unwrap_or_else(|_| timed_out(&name, limit))
                 }
             };
+            spans::answered(&told, &output, secrets.as_ref());
             let changes = context.changes.close();
             (call.id, ToolAnswer { changes, ..into_answer(&name, output) })
         };

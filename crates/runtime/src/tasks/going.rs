@@ -24,6 +24,7 @@ use crate::{
     bridge::{self, Seat},
     executor::{Broken, Execution, drive},
     store::{Mail, MailKind, Mailbox, ResumeClaim, Secrets, StoreError},
+    telemetry::{CONTENT, content},
     worktree::Worktree,
 };
 
@@ -34,6 +35,8 @@ pub(super) struct Going {
     pub(super) worktree: Option<Worktree>,
     pub(super) claim: Option<ResumeClaim>,
     pub(super) secrets: Secrets,
+    /// Names and numbers of it, for logs and telemetry.
+    pub(super) span: Span,
     pub(super) mailbox: Arc<dyn Mailbox>,
     /// The instance that is to drive it.
     pub(super) seat: Option<Seat>,
@@ -42,10 +45,9 @@ pub(super) struct Going {
 impl Going {
     /// Drives a run to its end, and tells its parent.
     pub(super) async fn see_through(self, execution: Box<Execution>) -> RunResult {
-        let Self { live, transcript, worktree, claim, secrets, mailbox, seat } = self;
+        let Self { live, transcript, worktree, claim, secrets, span, mailbox, seat } = self;
         let _closed = live.events.closed_on_drop();
         let _tree_closed = live.parent.is_none().then(|| live.tree.closed_on_drop());
-        let span = span(&live.run);
         let carried_out =
             carry_out((execution, seat), &live, transcript, worktree).instrument(span.clone());
         let result = tokio::select! {
@@ -54,6 +56,7 @@ impl Going {
             never = collect_mail(&*mailbox, &live) => match never {},
         };
         tell(&span, &result);
+        tell_content(&span, &secrets.mask(&live.run.task), &result);
         drop((span, claim));
         if let Some(parent) = live.parent.as_ref().and_then(Weak::upgrade) {
             // The parent knows of the end before anybody has the result.
@@ -102,12 +105,14 @@ fn masked(secrets: &Secrets, mut result: RunResult) -> RunResult {
     result
 }
 
-/// The span of a run: names and numbers, never content.
-fn span(run: &Assignment) -> Span {
-    tracing::info_span!(
+/// The span of a run: names and numbers, never content. What starts it is its cause, which it outlives.
+pub(super) fn span(run: &Assignment) -> Span {
+    let span = tracing::info_span!(
+        parent: None,
         "subagent.run",
         id = %run.agent_id,
         name = %run.definition.agent_type,
+        session = %run.session_id,
         parent = run.parent_id.as_ref().map(RunId::as_str),
         model = run.model.id,
         provider = run.model.provider,
@@ -115,15 +120,35 @@ fn span(run: &Assignment) -> Span {
         status = Empty,
         turns = Empty,
         tokens = Empty,
+        input_tokens = Empty,
+        output_tokens = Empty,
         duration_ms = Empty,
-    )
+    );
+    span.follows_from(Span::current());
+    span
 }
 
 fn tell(span: &Span, result: &RunResult) {
     span.record("status", result.status.as_str());
     span.record("turns", result.turns_used);
     span.record("tokens", result.total_tokens);
+    span.record("input_tokens", result.usage.input_tokens);
+    span.record("output_tokens", result.usage.output_tokens);
     span.record("duration_ms", result.total_duration_ms);
+}
+
+/// Tells what the run was to do and what it answered, if somebody asks for that.
+fn tell_content(span: &Span, task: &str, result: &RunResult) {
+    if content::is_wanted() {
+        let (asked, answered) =
+            (content::message("user", task), content::message("assistant", &result.result));
+        tracing::trace!(
+            target: CONTENT,
+            parent: span,
+            input_messages = %asked,
+            output_messages = %answered,
+        );
+    }
 }
 
 /// Drives a run to its end.

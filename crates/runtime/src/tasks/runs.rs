@@ -30,7 +30,7 @@ use super::{
     Children, Delegate, Levels, Links, LiveRun, News, Past, RunHandle, Start, StartError,
     TakenOver,
     call_rules::CallRules,
-    going::{Going, into_letter},
+    going::{self, Going, into_letter},
     letterbox,
 };
 use crate::{
@@ -462,8 +462,10 @@ impl Shared {
             stance,
             left_behind: far,
         });
+        let span = going::span(&live.run);
+        let live_run = Arc::clone(&live);
         let going =
-            Going { live: Arc::clone(&live), transcript, worktree, claim, secrets, mailbox, seat };
+            Going { live: live_run, transcript, worktree, claim, secrets, span, mailbox, seat };
         self.set_going(going, execution, sender, handle.clone());
         if let Some(parent) = &live.parent.as_ref().and_then(Weak::upgrade) {
             parent.children.add(handle.clone());
