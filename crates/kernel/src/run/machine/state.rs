@@ -3,30 +3,31 @@
 //! `State::apply` is the only place where it changes, it never fails, and it looks at nothing but
 //! the event: so the same events always make the same state.
 
+mod replies;
+mod standing;
+
 use std::{collections::BTreeSet, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
+use self::replies::parts_of;
+pub(crate) use self::standing::{Grace, LastReply, Phase, Stop, SummaryTurn, Wholeness};
 use super::{
     budget::LastAnswer,
     calls::{Approval, OpenCall, OpenCalls},
     clock::Clock,
     compaction::{fill::Fill, frame::Frame, shed, trim},
-    repetition::{Repeated, Repetition},
+    repetition::Repetition,
 };
 use crate::{
     id::{RunId, ToolCallId},
     model::usage::{Cost, Usage},
-    rights::tool_name::BuiltinTool,
     run::{
         conversation::Conversation,
-        event::{
-            ApprovalDecision, Attendance, Disposition, Event, Reopened, ReopenedCall, StopReason,
-            compaction::Compaction,
-        },
+        event::{Attendance, Disposition, Event, StopReason, compaction::Compaction},
         file_change::FileChange,
         limits::TreeAllowance,
-        message::{Artifact, AssistantPart, Message, ToolCall, ToolResult, text_of},
+        message::{Artifact, Message, text_of},
         outcome::{Ending, RecoveredFrom},
     },
 };
@@ -96,121 +97,6 @@ pub struct State {
     pub(crate) tree_cap: TreeAllowance,
     pub(crate) stop: Option<Stop>,
     pub(crate) ending: Option<Ending>,
-}
-
-/// What a run is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Phase {
-    /// It has not begun.
-    #[default]
-    New,
-    /// A turn's calls are answered, or it had none; the turn is to be closed.
-    TurnOver,
-    /// It is about to decide what comes next.
-    Between,
-    /// The model is being called.
-    Model,
-    /// The model is being asked for a summary.
-    Summary,
-    /// It answered; what becomes of the answer is to be decided.
-    SummaryOver,
-    /// Tools are being called.
-    Tools,
-    /// Background agents are being waited for.
-    Awaiting,
-    /// It is over.
-    Ended,
-}
-
-/// Whether a text is all that its model had to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Wholeness {
-    /// It is.
-    #[default]
-    Whole,
-    /// The output limit, a clock or a cancellation cut it.
-    Cut,
-}
-
-/// What the last answer of the model was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum LastReply {
-    /// There was none since the run, or its last chance, began.
-    #[default]
-    None,
-    /// Neither text nor calls.
-    Empty,
-    /// Text without calls.
-    Text,
-    /// Calls.
-    Calls,
-}
-
-/// A summary that was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SummaryTurn {
-    /// What the model is asked.
-    request: Arc<Message>,
-    /// How many messages of the conversation it is given.
-    pub(crate) first: usize,
-    /// Both together.
-    pub(crate) asked: Conversation,
-    /// What the provider said when it refused the conversation in the middle of a turn.
-    pub(crate) refusal: Option<String>,
-    /// What the model answered.
-    pub(crate) text: Option<String>,
-}
-
-/// A last chance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Grace {
-    pub(crate) reason: RecoveredFrom,
-    pub(crate) until_ms: u64,
-    pub(crate) tries: u32,
-    pub(crate) over: bool,
-    pub(crate) repeated: Option<Repeated>,
-}
-
-/// Why a run cannot go on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Stop {
-    /// It was cancelled.
-    Cancelled,
-    /// Its turn was: it waits for its background agents, and goes on with what comes next.
-    Turn,
-    /// The time ran out while tools were being called: they are answered for.
-    TimeUp,
-    /// The model failed.
-    Failed { message: String },
-}
-
-impl SummaryTurn {
-    fn new(
-        conversation: &Conversation,
-        request: &Arc<Message>,
-        messages: u64,
-        refusal: Option<&String>,
-    ) -> Self {
-        let first = usize::try_from(messages).unwrap_or(usize::MAX).min(conversation.len());
-        let given = conversation.messages().iter().take(first);
-        Self {
-            request: request.clone(),
-            first,
-            asked: given.chain([request]).cloned().collect(),
-            refusal: refusal.cloned(),
-            text: None,
-        }
-    }
-
-    /// The same after results were cut.
-    fn of_trimmed(&self, conversation: &Conversation) -> Self {
-        let given = conversation.messages().iter().take(self.first);
-        Self { asked: given.chain([&self.request]).cloned().collect(), ..self.clone() }
-    }
 }
 
 impl State {
@@ -375,26 +261,6 @@ impl State {
         if self.reopened.is_some() { Phase::Tools } else { Phase::Between }
     }
 
-    /// Takes up the calls that the earlier run had not begun.
-    fn reopen(&mut self, reopened: &Reopened) {
-        let made = self.conversation.messages().last().cloned();
-        let made = made.iter().flat_map(|message| message.calls());
-        let calls = made.zip(&reopened.calls).map(|(made, call)| {
-            let (disposition, answer) = match call {
-                ReopenedCall::Open { tool } => (Disposition::Execute { tool: tool.clone() }, None),
-                ReopenedCall::Answered { result } => {
-                    (Disposition::Answer { text: String::new() }, Some(result.clone()))
-                }
-            };
-            let call = OpenCall::new(made.id.clone(), made.name.clone(), disposition, 1);
-            OpenCall { answer, ..call }
-        });
-        self.calls = calls.collect::<Vec<_>>().into();
-        self.announcements.clone_from(&reopened.afterwards);
-        self.reopened = Some(reopened.afterwards.len());
-        self.frame = self.frame.with_task_at(None);
-    }
-
     fn compact(&mut self, compaction: &Compaction) {
         match compaction {
             Compaction::Trimmed { call_ids, .. } => {
@@ -484,125 +350,6 @@ impl State {
         if stop == StopReason::ContentFilter && dispositions.is_empty() {
             self.stop = Some(Stop::Failed { message: FILTERED.to_owned() });
         }
-    }
-
-    fn ask(&mut self, id: &ToolCallId, asked: Approval) {
-        self.questions = self.questions.saturating_add(1);
-        self.calls.set_approval(id, asked);
-    }
-
-    fn take_in_reply(&mut self, message: &Arc<Message>, dispositions: &[Disposition]) {
-        let text = text_of(parts_of(message));
-        let has_text = !text.trim().is_empty();
-        if has_text {
-            self.last_text = text;
-        }
-        let streaks = self.streaks(message, dispositions);
-        let calls = message.calls().zip(dispositions).zip(streaks);
-        let calls = calls.map(|((call, disposition), streak)| {
-            OpenCall::new(call.id.clone(), call.name.clone(), disposition.clone(), streak)
-        });
-        self.calls = calls.collect::<Vec<_>>().into();
-        self.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));
-        // Reasoning alone is recorded, but providers do not take it back.
-        if has_text || !self.calls.is_empty() {
-            self.heard_since_summary = true;
-            self.conversation.push(message.clone());
-        }
-        if self.calls.is_empty() {
-            self.silent_turns = self.silent_turns.saturating_add(1);
-            self.last_reply = if has_text { LastReply::Text } else { LastReply::Empty };
-            self.phase = Phase::TurnOver;
-        } else {
-            self.silent_turns = 0;
-            self.reminded = false;
-            self.last_reply = LastReply::Calls;
-            self.phase = Phase::Tools;
-        }
-    }
-
-    /// For each call how often it has now been made in a row. To ask again for an agent or a command that
-    /// still works is no repetition: the answer may be another one each time. Neither are several agents
-    /// that get the same task in one turn.
-    fn streaks(&mut self, message: &Arc<Message>, dispositions: &[Disposition]) -> Vec<u32> {
-        let tool = |disposition: &Disposition| match disposition {
-            Disposition::Execute { tool } => tool.builtin(),
-            Disposition::Answer { .. } | Disposition::Complete => None,
-        };
-        let is_poll = |(call, disposition): (&ToolCall, &Disposition)| {
-            let argument = |name| call.arguments().ok().and_then(|given| given[name].as_str());
-            let known = |id: &str| self.background.iter().any(|own| own.as_str().starts_with(id));
-            match tool(disposition) {
-                Some(BuiltinTool::TaskOutput) => {
-                    argument("agent_id").is_some_and(|id| known(id.trim()))
-                }
-                Some(BuiltinTool::WriteStdin) => argument("chars").is_none_or(str::is_empty),
-                _ => false,
-            }
-        };
-        let delegates = |disposition: &Disposition| {
-            matches!(tool(disposition), Some(BuiltinTool::Task | BuiltinTool::SubagentRun))
-        };
-        if dispositions.is_empty() {
-            Vec::new()
-        } else if message.calls().zip(dispositions).all(is_poll) {
-            self.repetition = Repetition::default();
-            vec![1; dispositions.len()]
-        } else if dispositions.iter().all(delegates) {
-            self.repetition.take_in_turn(message)
-        } else {
-            self.repetition.take_in(message)
-        }
-    }
-
-    fn start_call(&mut self, id: &ToolCallId, at_ms: u64) {
-        if self.calls.start(id, at_ms) {
-            self.tool_uses = self.tool_uses.saturating_add(1);
-        }
-    }
-
-    fn resolve(&mut self, id: &ToolCallId, decision: ApprovalDecision, words: Option<&String>) {
-        let approval = match decision {
-            ApprovalDecision::ApprovedOnce | ApprovalDecision::ApprovedForSession => {
-                let asked = self.open_call(id).map(|call| &call.approval);
-                let preview = match asked {
-                    Some(Approval::Asked { preview, .. }) => preview.clone(),
-                    _ => None,
-                };
-                Approval::Given { preview }
-            }
-            ApprovalDecision::Denied => Approval::Refused { words: words.cloned() },
-            ApprovalDecision::Aborted => {
-                self.calls.set_approval(id, Approval::NotAsked);
-                return self.halt(Stop::Cancelled);
-            }
-        };
-        self.calls.set_approval(id, approval);
-    }
-
-    fn answer(&mut self, result: &ToolResult, changes: &[FileChange], at_ms: u64) {
-        self.changes.extend(changes.iter().cloned());
-        self.clock.stop_waiting_for(&result.call_id, at_ms);
-        self.artifacts.extend(result.artifacts.iter().cloned());
-        self.calls.answer(result);
-        if !self.calls.are_answered() {
-            return;
-        }
-        let results = self.calls.take_answers();
-        self.say(Arc::new(Message::Tool { results }));
-        let results_end = self.conversation.len();
-        for message in std::mem::take(&mut self.announcements) {
-            self.say(message);
-        }
-        // The turn of calls that were reopened was the earlier run's.
-        self.phase = match self.reopened.take() {
-            None => Phase::TurnOver,
-            Some(up_to_task) => {
-                let task = (results_end + up_to_task).checked_sub(1);
-                self.frame = self.frame.with_task_at(task);
-                Phase::Between
-            }
-        };
     }
 
     /// Messages must not come between calls and their results. A text that a message follows is not
@@ -695,12 +442,5 @@ impl State {
             over: false,
             repeated: self.calls.most_repeated().filter(|_| reason == RecoveredFrom::Loop),
         });
-    }
-}
-
-fn parts_of(message: &Message) -> &[AssistantPart] {
-    match message {
-        Message::Assistant { content } => content,
-        Message::System { .. } | Message::User { .. } | Message::Tool { .. } => &[],
     }
 }
