@@ -230,10 +230,7 @@ impl Driver {
 
     /// What was left for the agent up to the end; nothing more can be left while the hold lasts.
     async fn last_look(&mut self) -> LastLook {
-        match &mut self.links.letters {
-            Some(letters) => letters.last_look().await,
-            None => LastLook::Nothing(None),
-        }
+        Letters::last_look_into(self.links.letters.as_mut()).await
     }
 
     /// These letters are in the journal.

@@ -21,7 +21,7 @@ mod taken_over;
 mod workplace;
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -31,7 +31,7 @@ use attache_kernel::{
         registry::{Appraisal, Inventory},
     },
     rights::{
-        filter::{Schedule, WithheldTool},
+        filter::{Schedule, ToolSet, WithheldTool},
         permission::{AutoApproval, Policy, Stance},
     },
     run::{
@@ -40,7 +40,7 @@ use attache_kernel::{
     },
 };
 
-use self::connection::CostCap;
+use self::connection::{Connection, CostCap};
 pub use self::{
     connection::{Asker, ConnectError, Switchboard},
     error::OrderError,
@@ -57,7 +57,7 @@ use crate::{
     approvals::{Approvals, Approver},
     bridge::{InInstance, Instances},
     clock,
-    mcp_client::McpServers,
+    mcp_client::{McpServers, Toolbox},
     store::Store,
     tasks::{Permissions, RunHandle, Start, TreeBudgetStart, TreeLimits},
 };
@@ -217,6 +217,23 @@ impl Host {
         };
         let (policy, stance) = (Arc::clone(&above.policy), stance.under(above.stance));
         Permissions { policy, stance, trust: above.trust.clone() }.of_child(root, auto)
+    }
+
+    /// What it takes to start a run here, whichever way it was prepared.
+    fn start(
+        &self,
+        (assignment, rights): (Assignment, ToolSet),
+        connection: Connection,
+        (permissions, toolbox): (Permissions, Toolbox),
+        root: PathBuf,
+    ) -> Start {
+        Start {
+            stall: connection.stall,
+            further_roots: self.workplace.further_roots.clone(),
+            permissions,
+            toolbox,
+            ..Start::new(assignment, rights, connection.model, root)
+        }
     }
 
     /// Whether an agent is run by an instance of its own.

@@ -161,13 +161,7 @@ impl Owner {
                     None => std::future::pending().await,
                 }
             };
-            let letters = self.letters.as_ref();
-            let written = async {
-                match letters {
-                    Some(letters) => letters.arrived().await,
-                    None => std::future::pending().await,
-                }
-            };
+            let written = Letters::arrived_in(self.letters.as_ref());
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled(), if told_to_end.is_none() => {
@@ -258,11 +252,7 @@ impl Owner {
                 Ok(())
             }
             Up::LastLook { request } => {
-                let letters = match &mut self.letters {
-                    Some(letters) => letters.last_look().await,
-                    None => LastLook::Nothing(None),
-                };
-                let letters = match letters {
+                let letters = match Letters::last_look_into(self.letters.as_mut()).await {
                     LastLook::Letters(letters) => letters,
                     LastLook::Nothing(hold) => {
                         self.hold = hold;

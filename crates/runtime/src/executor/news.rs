@@ -18,7 +18,7 @@ use super::Driver;
 use crate::{
     delegation::announcement,
     store::StoreError,
-    tasks::{NewsItem, RunHandle},
+    tasks::{Letters, NewsItem, RunHandle},
 };
 
 /// What the agent has not been told yet.
@@ -107,13 +107,7 @@ impl Driver {
         }
         let interruption = self.interruption();
         let news = self.links.news.clone();
-        let letters = self.links.letters.as_ref();
-        let written = async {
-            match letters {
-                Some(letters) => letters.arrived().await,
-                None => std::future::pending().await,
-            }
-        };
+        let written = Letters::arrived_in(self.links.letters.as_ref());
         tokio::select! {
             biased;
             interruption = interruption => self.interrupted(interruption).await,

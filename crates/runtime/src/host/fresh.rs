@@ -93,15 +93,16 @@ impl Host {
         let instance = self.instance(&assignment.definition, trust, &permissions)?;
         let start = Start {
             instance,
-            stall: connection.stall,
-            further_roots: self.workplace.further_roots.clone(),
             approvals: approvals(order.approver, order.parent.as_ref()),
             parent: order.parent,
-            permissions,
-            toolbox: equipped.toolbox,
             worktree,
             past: fork.map_or(Past::Nothing, Past::Fork),
-            ..Start::new(assignment, filtered.tools, connection.model, root)
+            ..self.start(
+                (assignment, filtered.tools),
+                connection,
+                (permissions, equipped.toolbox),
+                root,
+            )
         };
         Ok(Prepared { notices, start })
     }

@@ -55,12 +55,13 @@ impl Host {
         };
         assignment.limits = assignment.limits.with(order.limits);
         let start = Start {
-            stall: connection.stall,
-            further_roots: self.workplace.further_roots.clone(),
             approvals: approvals(order.approver, None),
-            permissions,
-            toolbox: equipped.toolbox,
-            ..Start::new(assignment, equipped.filtered.tools, connection.model, root)
+            ..self.start(
+                (assignment, equipped.filtered.tools),
+                connection,
+                (permissions, equipped.toolbox),
+                root,
+            )
         };
         Ok(Prepared { notices, start })
     }

@@ -147,25 +147,21 @@ impl Host {
         assignment.description = order.description;
         assignment.withheld_tools = filtered.withheld.iter().map(Into::into).collect();
         let mut assignment = assignment.narrowed_to(&filtered.tools, limits);
-        assignment.model = connection.used;
+        assignment.model = connection.used.clone();
         assignment.model_limits = connection.limits;
         assignment.limits = assignment.limits.with(order.limits);
         let rights = assignment.rights.clone();
         let instance = self.instance(&definition, trust, &permissions)?;
         let start = Start {
             instance,
-            stall: connection.stall,
-            further_roots: self.workplace.further_roots.clone(),
             approvals: approvals(order.approver, order.parent.as_ref()),
             parent: order.parent,
-            permissions,
-            toolbox: equipped.toolbox,
             worktree,
             past: match earlier.at_turn {
                 Some(_) => Past::Branch(earlier.run),
                 None => Past::Earlier(earlier.run),
             },
-            ..Start::new(assignment, rights, connection.model, root)
+            ..self.start((assignment, rights), connection, (permissions, equipped.toolbox), root)
         };
         Ok(Prepared { notices, start })
     }

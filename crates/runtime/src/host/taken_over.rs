@@ -43,14 +43,15 @@ impl Host {
             TreeLimits { max_tokens: assigned.left.tokens, max_cost_usd: assigned.left.cost_usd };
         let left_behind = assigned.left_behind.clone();
         Ok(Start {
-            stall: connection.stall,
-            further_roots: self.workplace.further_roots.clone(),
             approvals,
-            permissions,
-            toolbox,
             budget: TreeBudgetStart { limits, ..TreeBudgetStart::default() },
             past: Past::TakenOver(Box::new(TakenOver { run, next_seq, left_behind })),
-            ..Start::new(assignment, rights, connection.model, assigned.root.clone())
+            ..self.start(
+                (assignment, rights),
+                connection,
+                (permissions, toolbox),
+                assigned.root.clone(),
+            )
         })
     }
 

@@ -116,6 +116,14 @@ impl Letters {
         }
     }
 
+    /// Waits until there is a letter among those; for ever where a run has no letters.
+    pub(crate) async fn arrived_in(letters: Option<&Self>) {
+        match letters {
+            Some(letters) => letters.arrived().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Takes what waits.
     pub(crate) fn take(&mut self) -> Vec<Letter> {
         let waiting = std::mem::take(&mut lock(&self.shared).letters);
@@ -124,6 +132,14 @@ impl Letters {
 
     fn is_new(&mut self, letter: &Letter) -> bool {
         letter.id.clone().is_none_or(|id| self.taken.insert(id))
+    }
+
+    /// The same for a run that may have no letters.
+    pub(crate) async fn last_look_into(letters: Option<&mut Self>) -> LastLook {
+        match letters {
+            Some(letters) => letters.last_look().await,
+            None => LastLook::Nothing(None),
+        }
     }
 
     /// The run is about to end: takes what waits, or else closes the inbox and holds the mailbox.
