@@ -187,16 +187,10 @@ fn unescaped(text: &str) -> String {
     while let Some((&first, after)) = rest.split_first() {
         let escaped = (first == b'%').then(|| after.get(..2)).flatten();
         let escaped = escaped.and_then(|digits| std::str::from_utf8(digits).ok());
-        match escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
+        let escaped = escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let taken = if escaped.is_some() { 2 } else { 0 };
+        bytes.push(escaped.unwrap_or(first));
+        rest = after.get(taken..).unwrap_or_default();
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

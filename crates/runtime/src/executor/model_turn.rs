@@ -41,10 +41,10 @@ struct Heard {
 
 impl Waited {
     /// Tells the span of a turn how it ended.
-    fn tell(&self, span: Span, secrets: &Secrets) {
+    fn tell(&self, span: &Span, secrets: &Secrets) {
         match self {
-            Self::Answered(Ok(reply)) => spans::replied(&span, reply, secrets),
-            Self::Answered(Err(failure)) => spans::failed(&span, failure),
+            Self::Answered(Ok(reply)) => spans::replied(span, reply, secrets),
+            Self::Answered(Err(failure)) => spans::failed(span, failure),
             Self::Stalled => drop(span.record("error", "stalled")),
             Self::Interrupted(_) => {}
         }
@@ -67,7 +67,7 @@ impl Driver {
         }
         let span = spans::turn(request.attempt);
         let (waited, heard) = self.call_model(&request).instrument(span.clone()).await;
-        waited.tell(span, self.recorder.secrets());
+        waited.tell(&span, self.recorder.secrets());
         // The conversation grows in place once nobody else holds it.
         drop(request);
         let taken_in = self.take_in(waited, heard).await;

@@ -35,8 +35,6 @@ pub(super) struct Going {
     pub(super) worktree: Option<Worktree>,
     pub(super) claim: Option<ResumeClaim>,
     pub(super) secrets: Secrets,
-    /// Names and numbers of it, for logs and telemetry.
-    pub(super) span: Span,
     pub(super) mailbox: Arc<dyn Mailbox>,
     /// The instance that is to drive it.
     pub(super) seat: Option<Seat>,
@@ -44,8 +42,8 @@ pub(super) struct Going {
 
 impl Going {
     /// Drives a run to its end, and tells its parent.
-    pub(super) async fn see_through(self, execution: Box<Execution>) -> RunResult {
-        let Self { live, transcript, worktree, claim, secrets, span, mailbox, seat } = self;
+    pub(super) async fn see_through(self, execution: Box<Execution>, span: Span) -> RunResult {
+        let Self { live, transcript, worktree, claim, secrets, mailbox, seat } = self;
         let _closed = live.events.closed_on_drop();
         let _tree_closed = live.parent.is_none().then(|| live.tree.closed_on_drop());
         let carried_out =

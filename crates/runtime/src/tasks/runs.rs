@@ -462,10 +462,8 @@ impl Shared {
             stance,
             left_behind: far,
         });
-        let span = going::span(&live.run);
-        let live_run = Arc::clone(&live);
         let going =
-            Going { live: live_run, transcript, worktree, claim, secrets, span, mailbox, seat };
+            Going { live: Arc::clone(&live), transcript, worktree, claim, secrets, mailbox, seat };
         self.set_going(going, execution, sender, handle.clone());
         if let Some(parent) = &live.parent.as_ref().and_then(Weak::upgrade) {
             parent.children.add(handle.clone());
@@ -482,10 +480,11 @@ impl Shared {
         handle: RunHandle,
     ) {
         let owner = Arc::downgrade(self);
+        let span = going::span(handle.assignment());
         // The task cannot end before it is known to its owner.
         let mut runs = self.runs();
         let task = tokio::spawn(async move {
-            let result = Arc::new(going.see_through(execution).await);
+            let result = Arc::new(going.see_through(execution, span).await);
             let id = result.agent_id.clone();
             sender.send_replace(Some(result));
             if let Some(owner) = owner.upgrade() {

@@ -12,7 +12,7 @@ const SCOPE: &str = "attache";
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span {
     pub(super) trace_id: [u8; 16],
-    pub(super) span_id: [u8; 8],
+    pub(super) id: [u8; 8],
     pub(super) parent: Option<[u8; 8]>,
     pub(super) name: String,
     pub(super) kind: SpanKind,

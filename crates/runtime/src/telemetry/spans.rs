@@ -135,11 +135,11 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
         let Open { what, place, start, fields, run, .. } = open;
         let Told { name, kind, attributes, is_error } =
             conventions::told(what, &fields, run.as_deref().unwrap_or(&fields));
-        let Place { trace_id, span_id, parent } = place;
+        let Place { trace_id, span_id: id, parent } = place;
         let end = now().max(start);
         self.exporter.take(Span {
             trace_id,
-            span_id,
+            id,
             parent,
             name,
             kind,
@@ -172,12 +172,11 @@ impl Visit for Reading<'_> {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        let text = match value.len() > MOST_TEXT {
-            true => {
-                let end = value.floor_char_boundary(MOST_TEXT);
-                format!("{}…", value.get(..end).unwrap_or_default())
-            }
-            false => value.to_owned(),
+        let text = if value.len() > MOST_TEXT {
+            let end = value.floor_char_boundary(MOST_TEXT);
+            format!("{}…", value.get(..end).unwrap_or_default())
+        } else {
+            value.to_owned()
         };
         self.0.insert(field.name(), Value::Text(text));
     }

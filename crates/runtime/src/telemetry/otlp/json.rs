@@ -23,7 +23,7 @@ pub(super) fn request(resource: &[Attribute], spans: &[Span]) -> Json {
 fn span(span: &Span) -> Json {
     let mut written = json!({
         "traceId": hex(&span.trace_id),
-        "spanId": hex(&span.span_id),
+        "spanId": hex(&span.id),
         "name": span.name,
         "kind": span.kind.number(),
         "startTimeUnixNano": span.start.to_string(),

@@ -65,7 +65,7 @@ pub(super) fn request(resource: &[Attribute], spans: &[Span]) -> Vec<u8> {
 fn span(span: &Span) -> Message {
     let mut message = Message::default();
     message.bytes(1, &span.trace_id);
-    message.bytes(2, &span.span_id);
+    message.bytes(2, &span.id);
     if let Some(parent) = span.parent {
         message.bytes(4, &parent);
     }
@@ -115,7 +115,7 @@ mod tests {
     fn a_request_is_the_bytes_that_the_format_asks_for() {
         let span = Span {
             trace_id: [1; 16],
-            span_id: [2; 8],
+            id: [2; 8],
             parent: Some([3; 8]),
             name: "n".into(),
             kind: SpanKind::Client,
