@@ -29,7 +29,10 @@ use attache_kernel::rights::{
     permission::WorkspaceAccess,
 };
 
-pub use self::environment::CommandEnvironment;
+pub use self::{
+    environment::CommandEnvironment,
+    temporary_directory::{LeftoverDirectory, leftovers},
+};
 pub(crate) use self::{
     exit::Exit,
     launch::{CommandLine, Input, Launch, LaunchError, Reach},

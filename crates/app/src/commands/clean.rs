@@ -7,6 +7,7 @@ use std::{
 };
 
 use attache_runtime::internal::{
+    process::leftovers,
     store::{FileStore, StoreError, files::Cleaned},
     worktree::WorktreeError,
 };
@@ -30,7 +31,7 @@ const DEFAULT_DAYS: u32 = 30;
 /// Remove the transcripts and artifacts of old runs.
 ///
 /// A run that goes on, or is being resumed, is never removed. Worktrees of runs without a transcript are removed as well; changes in them stay on their
-/// branches. What the removed runs spent stays in `attache usage`.
+/// branches. So are temporary directories of programs that were killed. What the removed runs spent stays in `attache usage`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache clean                          what is older than `retention_days`, or 30 days
@@ -56,20 +57,30 @@ pub(crate) fn run(args: &CleanArgs, setup: &Setup) -> Result<Exit, Failure> {
         store.clean(older_than, now)
     }
     .map_err(|error| transcripts::failure(&error))?;
-    let swept = sweep(&cleaned, setup, &store, args.dry_run)?;
+    let mut swept = sweep(&cleaned, setup, &store, args.dry_run)?;
+    for left in leftovers(&setup.temporary_root()) {
+        let path = left.path.clone();
+        match if args.dry_run { Ok(()) } else { left.remove() } {
+            Ok(()) => swept.temporary.push(path),
+            Err(error) => swept.not_removed.push((path, error)),
+        }
+    }
     match setup.format {
         OutputFormat::Json => print::json(&as_json(&cleaned, &swept, args.dry_run))?,
         OutputFormat::Text => print_text(&cleaned, &swept, args.dry_run)?,
     }
-    let is_clean = cleaned.failed.is_empty() && swept.failed.is_empty();
+    let is_clean =
+        cleaned.failed.is_empty() && swept.failed.is_empty() && swept.not_removed.is_empty();
     Ok(if is_clean { Exit::Success } else { Exit::Unsuccessful })
 }
 
-/// What became of the worktrees that no run has any more.
+/// What became of the worktrees and temporary directories that no run has any more.
 #[derive(Debug, Default)]
 struct Swept {
     removed: Vec<PathBuf>,
     failed: Vec<(PathBuf, WorktreeError)>,
+    temporary: Vec<PathBuf>,
+    not_removed: Vec<(PathBuf, std::io::Error)>,
 }
 
 /// Removes the worktrees of runs whose transcripts are gone.
@@ -116,10 +127,17 @@ fn as_json(cleaned: &Cleaned, swept: &Swept, dry_run: bool) -> serde_json::Value
         .iter()
         .map(|(path, problem)| json!({"path": path, "problem": problem.to_string()}))
         .chain(of_worktrees)
+        .chain(
+            swept
+                .not_removed
+                .iter()
+                .map(|(path, problem)| json!({"path": path, "problem": problem.to_string()})),
+        )
         .collect();
     json!({
         "removed": cleaned.removed,
         "worktrees": swept.removed,
+        "temporary": swept.temporary,
         "kept": cleaned.kept,
         "running": cleaned.running,
         "unread": cleaned.unread,
@@ -147,6 +165,12 @@ fn print_text(cleaned: &Cleaned, swept: &Swept, dry_run: bool) -> Result<(), Fai
         let line = format!("{verb} the worktree {}\n", harmless(&directory));
         text.push_str(&line);
     }
+    for directory in &swept.temporary {
+        let directory = directory.display().to_string();
+        let verb = paint(Tone::Warning, verb);
+        let line = format!("{verb} the temporary directory {}\n", harmless(&directory));
+        text.push_str(&line);
+    }
     let kept = match cleaned.running {
         0 => format!("{} kept", cleaned.kept),
         running => format!("{} kept, {running} of them because they still run", cleaned.kept),
@@ -161,6 +185,10 @@ fn print_text(cleaned: &Cleaned, swept: &Swept, dry_run: bool) -> Result<(), Fai
     print::out(&text)?;
     for (path, problem) in &swept.failed {
         let problem = format!("cannot remove the worktree {}: {problem}", path.display());
+        print::aside(&format!("{} {}", paint(Tone::Bad, "error:"), harmless(&problem)));
+    }
+    for (path, problem) in &swept.not_removed {
+        let problem = format!("cannot remove {}: {problem}", path.display());
         print::aside(&format!("{} {}", paint(Tone::Bad, "error:"), harmless(&problem)));
     }
     for (path, problem) in &cleaned.failed {

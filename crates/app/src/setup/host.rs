@@ -202,10 +202,15 @@ impl Setup {
         Ok(Runtime::new(Arc::new(host), runs))
     }
 
+    /// Where the directories for temporary files of commands are made.
+    pub(crate) fn temporary_root(&self) -> PathBuf {
+        let temporary = self.environment.get("TMPDIR").filter(|path| path.starts_with('/'));
+        PathBuf::from(temporary.unwrap_or("/tmp"))
+    }
+
     /// How commands are run.
     pub(super) fn commands(&self, secrets: &Secrets) -> CommandSetup {
-        let temporary = self.environment.get("TMPDIR").filter(|path| path.starts_with('/'));
-        let temporary_root = PathBuf::from(temporary.unwrap_or("/tmp"));
+        let temporary_root = self.temporary_root();
         let policy = self.sandbox_policy(&self.working_directory, &temporary_root);
         let sandbox = Sandbox::new(Helper::this_program());
         let sandbox = Arc::new(sandbox.keeping_spares_in(self.attache_home.join("placeholders")));

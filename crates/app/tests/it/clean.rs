@@ -2,13 +2,33 @@
 
 use std::{
     fs::{self, File},
+    io::{BufRead as _, BufReader},
     path::PathBuf,
+    process::Stdio,
     time::{Duration, SystemTime},
 };
 
-use attache_testkit::{other_writer::OtherWriter, project::TestProject};
+use attache_testkit::{
+    other_writer::OtherWriter,
+    project::TestProject,
+    scripted_server::{ScriptedServer, WireApi, tool_call},
+};
+use serde_json::json;
 
-use crate::project;
+use crate::providers::lab;
+
+/// A project whose temporary directories are its own.
+fn project() -> TestProject {
+    with_temporary(crate::project()).0
+}
+
+/// The same project with a place of its own for temporary directories, and that place.
+fn with_temporary(project: TestProject) -> (TestProject, PathBuf) {
+    let temporary = project.root().join("../tmp-of-test");
+    fs::create_dir(&temporary).unwrap();
+    let temporary = temporary.canonicalize().unwrap();
+    (project.with_env("TMPDIR", temporary.to_str().unwrap()), temporary)
+}
 
 const GOLDEN: &str = include_str!("../../../kernel/tests/it/golden/transcript.jsonl");
 
@@ -76,6 +96,7 @@ fn json_says_what_went() {
         "bytes": bytes,
         "dry_run": false,
         "worktrees": [],
+        "temporary": [],
         "failed": [],
     });
     assert_eq!(cleaned, expected);
@@ -92,4 +113,40 @@ fn a_run_that_goes_on_stays() {
     assert!(path.exists());
     writer.end();
     assert!(project.run(&["clean", "--older-than", "0s"]).stdout.contains("removed agent-1"));
+}
+
+#[test]
+fn the_temporary_directory_of_a_killed_run_goes() {
+    let server = ScriptedServer::start();
+    let command = json!({ "command": "echo x > $TMPDIR/mine; echo begun; sleep 600" });
+    server.answer(WireApi::Chat.answer(&tool_call("call_1", "shell", &command)));
+    let (project, temporary) = with_temporary(lab(&server, WireApi::Chat, ""));
+    let agents = r#"{"smith": {"description": "d", "prompt": "You forge."}}"#;
+    let words = ["run", "smith", "go", "--agents", agents, "--approve", "all", "--output-format"];
+    let words = [&words[..], &["stream-json"]].concat();
+    let mut run = project.command(&words);
+    let mut run = run.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(run.stdout.take().unwrap()).lines();
+    let begun = lines
+        .map_while(Result::ok)
+        .find(|line| line.contains("TOOL_OUTPUT_CHUNK") && line.contains("begun"));
+    assert!(begun.is_some());
+    let there = || -> Vec<_> {
+        let entries = fs::read_dir(&temporary).unwrap().flatten();
+        entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with("attache-"))
+            .collect()
+    };
+    assert_eq!(there().len(), 1);
+    // A run that goes on keeps its directory.
+    assert_eq!(project.json(&["clean", "--json"])["temporary"], json!([]));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let left = there()[0].path();
+    let dry = project.json(&["clean", "--dry-run", "--json"]);
+    assert_eq!(dry["temporary"], json!([left]));
+    assert_eq!(there().len(), 1);
+    let ran = project.run(&["clean"]);
+    assert!(ran.stdout.contains(&format!("removed the temporary directory {}", left.display())));
+    assert!(there().is_empty(), "{ran:?}");
 }
