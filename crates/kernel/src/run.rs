@@ -6,6 +6,7 @@ pub mod message;
 pub mod assignment;
 pub mod event;
 pub mod file_change;
+pub mod files_then;
 pub mod letter;
 pub mod limits;
 pub mod outcome;

@@ -5,6 +5,7 @@
 //! and with it everything it holds.
 
 mod funding;
+mod kept_files;
 mod model_turn;
 mod news;
 mod recorder;
@@ -20,7 +21,7 @@ use attache_kernel::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::{news::Untold, recorder::Recorder};
+use self::{kept_files::KeptFiles, news::Untold, recorder::Recorder};
 use crate::{
     approvals::Approvals,
     events::EventLog,
@@ -102,9 +103,11 @@ pub async fn drive(execution: impl Into<Box<Execution>>) -> Result<(Run, Outcome
         approvals,
         journal,
         events,
-        links,
+        mut links,
         patience,
     } = *execution.into();
+    let share = Arc::clone(&links.budget).share(run.assignment().agent_id.clone());
+    let files = KeptFiles::new(links.files.take(), &run);
     let mut driver = Driver {
         offset: run.last_moment(),
         began: Instant::now(),
@@ -116,10 +119,11 @@ pub async fn drive(execution: impl Into<Box<Execution>>) -> Result<(Run, Outcome
         context,
         approvals,
         patience,
-        share: Arc::clone(&links.budget).share(),
+        share,
         links,
         slot: None,
         untold: Untold::default(),
+        files,
     };
     match driver.drive(opening).await {
         Ok(outcome) => Ok((driver.run, outcome)),
@@ -146,6 +150,8 @@ struct Driver {
     slot: Option<Slot>,
     /// What the agent has not been told about its subagents.
     untold: Untold,
+    /// What is known of the files of its worktree.
+    files: KeptFiles,
 }
 
 /// Why waiting ended before what was waited for.
@@ -170,6 +176,10 @@ impl Driver {
                 Step::TakeOver => {
                     self.foresee().await?;
                     self.feed(Run::taken_over).await?;
+                }
+                Step::CallModel(request) if self.files.is_due() => {
+                    drop(request);
+                    self.keep_files().await?;
                 }
                 Step::CallModel(request) if self.has_letters() => {
                     drop(request);
@@ -265,7 +275,9 @@ impl Driver {
         let before = self.run.spent();
         let events = happen(&mut self.run, now);
         self.share.spend(self.run.spent().since(before));
+        self.files.note(&self.run, &events);
         self.recorder.put_off(&self.run, events, now);
+        self.links.standstill.note(self.run.clock_stands());
     }
 
     /// The run is to be interrupted, as soon as this returns.

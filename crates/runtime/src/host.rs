@@ -158,6 +158,8 @@ impl Host {
             Subject::Found(agent) => self.fresh(*agent, order).await,
             Subject::Earlier(earlier) => Box::pin(self.resumed(earlier, order)).await,
         }?;
+        let told = prepared.notices.iter().map(ToString::to_string);
+        prepared.start.assignment.notices = told.collect();
         prepared.start.budget = budget;
         let left = match &prepared.start.parent {
             Some(parent) => parent.live().budget.left(),
@@ -254,6 +256,20 @@ impl Host {
                     auto_approval: permissions.policy.auto,
                 }))
             }
+        }
+    }
+
+    /// The same order without the model that an agent asks for, if that is a short name which falls through.
+    pub(crate) fn without_passed_over_model(&self, order: Order) -> (Order, Option<Notice>) {
+        let definition = match &order.subject {
+            Subject::Found(agent) => Some(&agent.definition),
+            Subject::Earlier(earlier) => Some(&earlier.run.assignment().definition),
+            Subject::Main | Subject::Named(_) => None,
+        };
+        let notice = definition.and_then(|definition| self.models.passed_over(definition, &order));
+        match notice {
+            Some(notice) => (Order { model: None, ..order }, Some(notice)),
+            None => (order, None),
         }
     }
 

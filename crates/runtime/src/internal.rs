@@ -116,7 +116,9 @@ pub mod model {
 }
 
 pub mod process {
-    pub use crate::process::{CommandEnvironment, CommandSandbox, CommandSetup, Processes};
+    pub use crate::process::{
+        CommandEnvironment, CommandSandbox, CommandSetup, LeftoverDirectory, Processes, leftovers,
+    };
 }
 
 pub mod runtime {

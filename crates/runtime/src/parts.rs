@@ -4,6 +4,7 @@
 pub use attache_kernel::{
     agent::registry::Inventory,
     id::SessionId,
+    model::choice::AskedBy,
     rights::filter::ToolSet,
     run::{
         ModelRequest,

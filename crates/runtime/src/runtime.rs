@@ -17,7 +17,7 @@ use crate::{
     events::TreeEvents,
     host::{Agent, EarlierRun, Host, Order, OrderError, Prepared},
     store::Store,
-    tasks::{Client, Delegate, RunHandle, Runs, StartError},
+    tasks::{Client, Delegate, Purse, RunHandle, Runs, StartError},
 };
 
 /// Runs agents. A copy is the same runtime.
@@ -117,9 +117,9 @@ impl Runtime {
         &self,
         run: (Run, u64),
         assigned: &Assigned,
-        approvals: Approvals,
+        owner: (Approvals, Arc<dyn Purse>),
     ) -> Result<(RunHandle, TreeEvents), TakeOverError> {
-        let start = self.host.taken_over(run, assigned, approvals).await?;
+        let start = self.host.taken_over(run, assigned, owner).await?;
         Ok(self.runs.start_watched(start, Some(Arc::clone(&self.host))).await?)
     }
 

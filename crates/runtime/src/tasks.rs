@@ -15,6 +15,7 @@ mod recorded;
 mod run_changes;
 mod runs;
 mod slots;
+mod standstill;
 mod start;
 mod tree;
 
@@ -29,8 +30,9 @@ pub(crate) use self::{
     inbox::{LastLook, Letters, letterbox},
     news::{News, NewsItem},
     slots::{Levels, Slot, Slots},
+    standstill::Standstill,
     start::{Past, TakenOver},
-    tree::{Funding, TreeBudget, TreeShare},
+    tree::{Funding, FundingFuture, Purse, TreeBudget, TreeShare},
 };
 pub use self::{
     children::Child,
@@ -43,6 +45,7 @@ pub use self::{
     start::{Start, StartError, TreeBudgetStart},
     tree::TreeLimits,
 };
+use crate::worktree::FileKeeper;
 
 /// What connects a run to others; by default nothing does.
 #[derive(Debug, Default)]
@@ -57,4 +60,8 @@ pub struct Links {
     pub(crate) budget: Arc<TreeBudget>,
     /// Told when somebody stops its turn.
     pub(crate) turn_stop: Arc<Notify>,
+    /// What the run above it knows of its clock.
+    pub(crate) standstill: Standstill,
+    /// What writes down the files of its worktree, if it has one.
+    pub(crate) files: Option<FileKeeper>,
 }

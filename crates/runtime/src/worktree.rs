@@ -6,6 +6,7 @@
 
 mod error;
 mod git;
+mod keeping;
 mod lease;
 mod leftover;
 mod settling;
@@ -19,7 +20,10 @@ use std::{
     sync::Arc,
 };
 
-use attache_kernel::{id::RunId, run::assignment::WorktreeFacts};
+use attache_kernel::{
+    id::RunId,
+    run::{assignment::WorktreeFacts, files_then::FilesThen},
+};
 use rustix::{
     fs::{FlockOperation, flock},
     io::retry_on_intr,
@@ -27,6 +31,7 @@ use rustix::{
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 pub use self::error::WorktreeError;
+pub(crate) use self::keeping::FileKeeper;
 use self::{
     git::Git,
     lease::{Lease, Leased},
@@ -68,8 +73,8 @@ enum Origin {
     Files { repository: PathBuf, branch: String },
     /// The worktree of an earlier run.
     Earlier(WorktreeFacts),
-    /// What an earlier run left on its branch, on that new branch.
-    Branched { earlier: WorktreeFacts, branch: String },
+    /// These files of an earlier run, on that new branch; without them what it left on its own.
+    Branched { earlier: WorktreeFacts, branch: String, files: FilesThen },
 }
 
 /// The worktree of a run under way.
@@ -134,17 +139,33 @@ impl Worktrees {
         Ok(WorktreePlan { worktrees: self.clone(), directory, below, origin })
     }
 
-    /// Plans a worktree for a run that goes another way than an earlier one, whose files it begins with.
-    pub(crate) fn plan_branch(
+    /// Plans a worktree for a run that goes another way than an earlier one, whose files it begins with: those
+    /// it had then, if they are still there, else those it left.
+    pub(crate) async fn plan_branch(
         &self,
         facts: &WorktreeFacts,
         folder: &Path,
         run: &RunId,
+        files: FilesThen,
     ) -> Result<WorktreePlan, WorktreeError> {
         let again = self.plan_again(facts, folder)?;
-        let directory = self.made()?.join(run.as_str());
-        let origin = Origin::Branched { earlier: facts.clone(), branch: format!("attache/{run}") };
-        Ok(WorktreePlan { directory, origin, ..again })
+        let place = self.made()?;
+        let git = Git::unread(&self.environment, Path::new(&facts.repository), &place)?;
+        let object = match &files {
+            FilesThen::Unknown => None,
+            FilesThen::AsBegun => Some(facts.start.as_str()),
+            FilesThen::Tree(tree) => Some(tree.as_str()),
+        };
+        let is_there = match object {
+            Some(object) => {
+                git.run(["cat-file", "-e", &format!("{object}^{{tree}}")]).await.is_ok()
+            }
+            None => false,
+        };
+        let files = if is_there { files } else { FilesThen::Unknown };
+        let branch = format!("attache/{run}");
+        let origin = Origin::Branched { earlier: facts.clone(), branch, files };
+        Ok(WorktreePlan { directory: place.join(run.as_str()), origin, ..again })
     }
 
     /// Waits until nobody else makes or removes a worktree.
@@ -171,6 +192,11 @@ impl Worktrees {
 }
 
 impl WorktreePlan {
+    /// Whether it begins with other files than the caller asked for, since those are not known.
+    pub(crate) fn begins_with_unknown_files(&self) -> bool {
+        matches!(&self.origin, Origin::Branched { files: FilesThen::Unknown, .. })
+    }
+
     /// Where the run will work.
     pub(crate) fn folder(&self) -> PathBuf {
         // Joining nothing would end the path with a slash.
@@ -195,7 +221,9 @@ impl WorktreePlan {
         let made = match origin {
             Origin::Files { repository, branch } => making.of_files(&repository, branch).await,
             Origin::Earlier(facts) => making.again(facts).await,
-            Origin::Branched { earlier, branch } => making.branched(&earlier, branch).await,
+            Origin::Branched { earlier, branch, files } => {
+                making.branched(&earlier, branch, &files).await
+            }
         };
         let folder = directory.join(&below);
         // A folder that holds nothing git knows of is not in the worktree yet.
@@ -273,18 +301,31 @@ impl Making<'_> {
         }
     }
 
-    /// A worktree with what an earlier run left on its branch; without one, with the files of today.
+    /// A worktree with the files that an earlier run had then. Where these are not known, it is what that run
+    /// left on its branch; without one, the files of today.
     async fn branched(
         &mut self,
         earlier: &WorktreeFacts,
         branch: String,
+        files: &FilesThen,
     ) -> Result<WorktreeFacts, WorktreeError> {
         let repository = PathBuf::from(&earlier.repository);
         let git = self.git(&repository).await?;
         let left = format!("refs/heads/{}", earlier.branch);
-        let tip = match git.object(["rev-parse", "--verify", "--quiet", &left]).await {
-            Err(WorktreeError::Refused { .. }) => return self.of_files(&repository, branch).await,
-            tip => tip?,
+        let tip = match files {
+            FilesThen::AsBegun => earlier.start.clone(),
+            FilesThen::Tree(tree) => {
+                let why = "Files as they were when the agent branched off";
+                git.object(["commit-tree", tree, "-p", &earlier.start, "-m", why]).await?
+            }
+            FilesThen::Unknown => {
+                match git.object(["rev-parse", "--verify", "--quiet", &left]).await {
+                    Err(WorktreeError::Refused { .. }) => {
+                        return self.of_files(&repository, branch).await;
+                    }
+                    tip => tip?,
+                }
+            }
         };
         let facts = self.facts(&git, &repository, branch, earlier.start.clone()).await?;
         self.add(&git, &["-B", &facts.branch], &tip, &facts).await?;

@@ -2,6 +2,7 @@
 
 mod interrupts;
 mod order;
+mod pending;
 mod routing;
 pub(super) mod task;
 
@@ -369,6 +370,9 @@ pub(super) async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<(Exit, Ru
             }
         };
         let exit = report(&result, format, shown, handle.is_cancelled(), setup, &printer).await?;
+        if !setup.quiet {
+            pending::tell(&result, &store, &printer).await;
+        }
         // The answer is out; what was written down gets a moment to reach the disk.
         let in_time = tokio::time::timeout(DISK_PATIENCE, runtime.settled()).await.is_ok();
         if !in_time && !setup.quiet {

@@ -3,7 +3,10 @@
 
 pub(crate) mod call;
 
-use std::{collections::BTreeMap, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
 
 use attache_kernel::run::event::activity::{EventType, SubagentActivityEvent};
 use attache_runtime::internal::events::TreeEvents;
@@ -26,6 +29,8 @@ const RETRYING: &str = "retrying";
 pub(crate) struct Progress<'a> {
     printer: &'a Printer,
     runs: BTreeMap<String, RunUnderWay>,
+    /// The notices that were shown: many agents may give the same.
+    told: BTreeSet<String>,
 }
 
 /// A run under way, as far as it is needed to show it.
@@ -47,7 +52,7 @@ pub(crate) enum Shown {
 impl<'a> Progress<'a> {
     /// Live on a terminal, plain elsewhere.
     pub(crate) fn new(printer: &'a Printer) -> Self {
-        Self { printer, runs: BTreeMap::new() }
+        Self { printer, runs: BTreeMap::new(), told: BTreeSet::new() }
     }
 
     /// Shows everything until the last event.
@@ -123,6 +128,14 @@ impl<'a> Progress<'a> {
         self.say(event, Tone::Name, &what);
         for (reason, tools) in withheld(event) {
             self.say(event, Tone::Warning, &format!("withheld: {}: {reason}", tools.join(", ")));
+        }
+        // Those of the run itself were told before it began.
+        let notices = event.data.get("notices").filter(|_| event.parent_id.is_some());
+        for notice in notices.and_then(Value::as_array).into_iter().flatten() {
+            let notice = notice.as_str().unwrap_or_default();
+            if self.told.insert(notice.to_owned()) {
+                self.say(event, Tone::Warning, &format!("notice: {notice}"));
+            }
         }
         self.doing(event, "");
     }

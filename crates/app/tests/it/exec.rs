@@ -314,3 +314,105 @@ fn a_budget_of_the_tree_holds_for_workers_side_by_side() {
     let workers = u64::try_from(server.requests().len()).unwrap() - 1;
     assert_eq!(5010 + workers * 410, total, "what was sent was counted");
 }
+
+#[test]
+fn a_short_name_that_the_model_asks_for_falls_through_and_says_so() {
+    let server = ScriptedServer::start();
+    let mut short = task("one");
+    short["model"] = json!("sonnet");
+    let run = json!({"name": "worker", "task": "two", "model": "opus"});
+    let calls = tool_call("call_1", "Task", &short).then_tool_call("call_2", "subagent_run", &run);
+    server.answer(API.answer(&calls.using(used(1000))));
+    server.answer(API.answer(&completes("found it")));
+    server.answer(API.answer(&completes("found it")));
+    server.answer(API.answer(&text(["Both."]).using(used(2000))));
+    let project = lab(&server, API, "");
+    let ran = project.run(&["exec", "look", "--agents", AGENTS]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Both.\n"), "{ran:?}");
+    let last = server.requests()[3].json();
+    let messages = last["messages"].as_array().unwrap().iter();
+    let answers: Vec<&str> = messages
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    let told: Value = serde_json::from_str(answers[0]).unwrap();
+    let notice = "`sonnet` is asked for `worker`, and its maker is not set up: it runs on `lab-1` of `lab` (set model_aliases.sonnet to choose)";
+    assert_eq!((&told["status"], &told["notice"]), (&json!("goal"), &json!(notice)), "{told}");
+    assert!(ran.stderr.contains(&format!("notice: {notice}")), "{ran:?}");
+    let told: Value = serde_json::from_str(answers[1]).unwrap();
+    assert!(told["notice"].as_str().unwrap().starts_with("`opus` is asked for `worker`"), "{told}");
+    assert_eq!(told["success"], true);
+    server.assert_done();
+}
+
+#[test]
+fn a_model_outside_the_allowlist_is_refused_with_the_list() {
+    let server = ScriptedServer::start();
+    let mut asked = task("one");
+    asked["model"] = json!("sonnet");
+    server.answer(API.answer(&tool_call("call_1", "Task", &asked).using(used(1000))));
+    server.answer(API.answer(&text(["Not allowed."]).using(used(2000))));
+    let project = lab(&server, API, "[subagents]\nmodel_allowlist = [\"lab-1\", \"lab-2\"]\n");
+    let ran = project.run(&["exec", "look", "--agents", AGENTS]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Not allowed.\n"), "{ran:?}");
+    let answer = server.requests()[1].json().to_string();
+    assert!(answer.contains("`sonnet` is not on the allowlist: lab-1, lab-2"), "{answer}");
+    server.assert_done();
+}
+
+#[test]
+fn agents_of_one_turn_start_together_also_around_a_command() {
+    let server = ScriptedServer::start();
+    let api = WireApi::Gemini;
+    let (gate, main, agent) = (Gate::new(), api.path("lab-1"), api.path("lab-2"));
+    let calls = tool_call("call_1", "Task", &task("one"))
+        .then_tool_call("call_2", "shell", &json!({"command": "echo in between"}))
+        .then_tool_call("call_3", "Task", &task("two"));
+    server.answer_on(&main, api.answer(&calls));
+    server.answer_on(&main, api.answer(&text(["All three."])));
+    // Neither agent is answered before both have asked.
+    server.answer_on(&agent, api.answer(&completes("found it")).gated(&gate, 0));
+    server.answer_on(&agent, api.answer(&completes("found it")).gated(&gate, 0));
+    let project = lab(&server, api, "");
+    let agents =
+        r#"{"worker": {"description": "Works.", "prompt": "You work.", "model": "lab-2"}}"#;
+    let run = project.command(&["exec", "go", "--agents", agents, "--approve", "all"]);
+    let run = { run }.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    gate.wait_until_reached(2);
+    gate.open();
+    let ended = run.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "All three.\n");
+    let last = server.requests().pop().unwrap().json().to_string();
+    let places: Vec<_> = ["call_1", "in between", "call_3"]
+        .map(|word| last.rfind(word).or_else(|| last.rfind("found it")))
+        .to_vec();
+    assert!(places.is_sorted(), "{places:?} in {last}");
+    server.assert_done();
+}
+
+#[test]
+fn when_the_time_is_up_what_was_pending_is_named() {
+    let server = ScriptedServer::start();
+    let api = WireApi::Gemini;
+    let (gate, main, agent) = (Gate::new(), api.path("lab-1"), api.path("lab-2"));
+    let mut arguments = task("one");
+    arguments["run_in_background"] = json!(true);
+    server.answer_on(&main, api.answer(&tool_call("call_1", "Task", &arguments)));
+    server.answer_on(&main, api.answer(&text(["It is on its way."])));
+    server.answer_on(&main, api.answer(&text(["It was stopped."])));
+    server.answer_on(&agent, api.answer(&completes("never")).gated(&gate, 0));
+    let project = lab(&server, api, "");
+    let agents =
+        r#"{"worker": {"description": "Works.", "prompt": "You work.", "model": "lab-2"}}"#;
+    let ran = project.run(&["exec", "go", "--agents", agents, "--timeout", "1"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "It was stopped.\n"), "{ran:?}");
+    let tasks = project.json(&["tasks", "--all", "--json"]);
+    let worker =
+        tasks.as_array().unwrap().iter().find(|run| run["agent_type"] == "worker").unwrap();
+    assert_eq!(worker["status"], "interrupted", "{tasks}");
+    let id = worker["agent_id"].as_str().unwrap();
+    let told = format!(
+        "`worker` was still at work; what it has: attache output {id}, continue it: attache run --resume {id}"
+    );
+    assert!(ran.stderr.contains(&told), "{ran:?}");
+}

@@ -318,3 +318,29 @@ fn started_by_hand_an_instance_says_what_it_is() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("no message of the bridge"), "{ran:?}");
 }
+
+#[test]
+fn a_budget_of_the_tree_holds_for_instances_side_by_side() {
+    let server = ScriptedServer::start();
+    let task = |number: usize| {
+        let prompt = format!("worker {number}");
+        json!({"subagent_type": "far", "prompt": prompt, "description": "look around"})
+    };
+    let first = tool_call("call_0", "Task", &task(0));
+    let many = (1..6).fold(first, |calls, number| {
+        calls.then_tool_call(&format!("call_{number}"), "Task", &task(number))
+    });
+    server.answer(API.answer(&many.using(used(5000))));
+    let look = tool_call("call_9", "read_file", &json!({"path": "a.txt"}));
+    server.always(API.answer(&look.using(used(400))));
+    let project = lab(&server, API, "[subagents]\nmax_tree_tokens = 24000\n");
+    project.file("a.txt", "a\n");
+    let ran = project.run(&["exec", "look", "--agents", AGENTS, "--json", "-q"]);
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let total = result["tree"]["total_tokens"].as_u64().unwrap();
+    assert!(total > 12_000 && total <= 24_000, "{result}");
+    assert_eq!(result["tree"]["agents"], 7, "{result}");
+    let requests = u64::try_from(server.requests().len()).unwrap() - 1;
+    assert_eq!(5010 + requests * 410, total, "what was sent was counted");
+    assert!(instances(&project).is_empty());
+}

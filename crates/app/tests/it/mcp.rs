@@ -41,6 +41,19 @@ fn answering(server: &ScriptedServer, answers: &[&str]) -> TestProject {
     lab(server, API, "")
 }
 
+#[test]
+fn a_full_model_name_without_its_maker_is_an_error_that_names_the_ways_out() {
+    let project = project().with_env("OPENAI_API_KEY", "sk-nobody-is-asked");
+    let mut client = Client::start(&project, &[]);
+    let mut full = task("look");
+    full["model"] = json!("claude-sonnet-5");
+    let answer = client.call("Task", full);
+    for way in ["ANTHROPIC_API_KEY", "attache login anthropic", "[model_aliases]"] {
+        assert!(text(&answer).contains(way), "{way}: {answer}");
+    }
+    assert_eq!(answer["isError"], true, "{answer}");
+}
+
 /// The headers of all transcripts.
 fn headers(project: &TestProject) -> Vec<Value> {
     let mut headers = Vec::new();

@@ -549,3 +549,81 @@ fn children_of_one_run_work_in_worktrees_at_once() {
     assert_eq!(books(&project), before);
     assert_eq!(worktrees_left(&project), [""; 0]);
 }
+
+#[test]
+fn a_branch_begins_with_the_files_of_its_turn() {
+    let (server, project) = yard(&["echo 1 > one", "echo 2 > two; rm first.txt", "echo 3 > three"]);
+    project.file("first.txt", "first\n");
+    commit_all(&project);
+    let run = result(&project.run(&RUN));
+    let id = run["agent_id"].as_str().unwrap();
+    let before = books(&project);
+    let branch_at = |turn: &str, command: &str| {
+        script(&server, &[command]);
+        let ran = project.run(&[
+            "run",
+            "--resume",
+            id,
+            "--at",
+            turn,
+            "go on",
+            "--agents",
+            AGENTS,
+            "--approve",
+            "all",
+            "--json",
+        ]);
+        let branch = result(&ran)["changes"]["branch"].as_str().unwrap().to_owned();
+        let files = files_of(&project, &branch).into_keys();
+        let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
+        (files.into_iter().filter(|name| !name.contains('/')).collect::<Vec<_>>().join(" "), ran)
+    };
+    let (files, ran) = branch_at("1", "echo 4 > four");
+    assert_eq!(files, "first.txt four one", "{ran:?}");
+    assert!(!ran.stderr.contains("were not kept"), "{ran:?}");
+    let (files, _) = branch_at("2", "echo 4 > four");
+    assert_eq!(files, "four one two");
+    // A branch can be branched off as well, and what it began with counts.
+    let branch = project.json(&["tasks", "--all", "--json"])[0]["agent_id"].clone();
+    script(&server, &["echo 5 > five"]);
+    let again = result(&project.run(&[
+        "run",
+        "--resume",
+        branch.as_str().unwrap(),
+        "--at",
+        "1",
+        "go on",
+        "--agents",
+        AGENTS,
+        "--approve",
+        "all",
+        "--json",
+    ]));
+    let again = files_of(&project, again["changes"]["branch"].as_str().unwrap());
+    for (name, is_there) in [("two", true), ("four", true), ("five", true), ("three", false)] {
+        assert_eq!(again.contains_key(Path::new(name)), is_there, "{name}");
+    }
+    // Nothing of the project has changed but its branches.
+    let after = books(&project);
+    assert_eq!(
+        (&after.files, &after.index, &after.stash),
+        (&before.files, &before.index, &before.stash)
+    );
+    // A transcript of an earlier version does not tell; the caller is told.
+    let transcript = run["transcript"].as_str().unwrap();
+    let lines = fs::read_to_string(transcript).unwrap();
+    let without: String = lines.lines().filter(|line| !line.contains("files_kept")).fold(
+        String::new(),
+        |mut all, line| {
+            all.push_str(line);
+            all.push('\n');
+            all
+        },
+    );
+    assert_ne!(lines, without);
+    fs::write(transcript, without).unwrap();
+    let (files, ran) = branch_at("1", "echo 4 > four");
+    assert_eq!(files, "four one three two");
+    assert!(ran.stderr.contains("the files after turn 1 were not kept"), "{ran:?}");
+    server.assert_done();
+}

@@ -32,6 +32,8 @@ pub struct ModelQuestion<'a> {
     pub call: Option<&'a str>,
     /// Whether the caller names the provider, too: then its model is taken as it is written.
     pub call_provider: CallProvider,
+    /// Who asks for the call's model.
+    pub asked_by: AskedBy,
     /// What calls may ask for; empty allows all.
     pub allowlist: &'a [String],
     /// What the definition says.
@@ -58,6 +60,16 @@ pub enum CallProvider {
     /// It does not.
     #[default]
     Unnamed,
+}
+
+/// Who asks for the model of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AskedBy {
+    /// A person: the model is used, or it is an error.
+    #[default]
+    Person,
+    /// An agent, through a tool: a short name whose maker is not set up falls through.
+    Agent,
 }
 
 /// A model with its provider.
@@ -170,7 +182,10 @@ fn choose_by_rule(
         let Some(wish) = wish else { continue };
         match question.named(wish, chosen_by) {
             Named::Nothing => {}
-            Named::NotSetUp => {
+            Named::NotSetUp { model } => {
+                if chosen_by == ChosenBy::Call {
+                    question.allow(wish, &model)?;
+                }
                 passed_over.get_or_insert_with(|| wish.trim().to_owned());
             }
             Named::Model(model) => {
@@ -221,8 +236,8 @@ pub fn alias(name: &str, settings: &BTreeMap<String, String>, provider: &str) ->
 enum Named {
     /// Nothing: the next rule is asked.
     Nothing,
-    /// A short name whose maker is not set up.
-    NotSetUp,
+    /// A short name for that model, whose maker is not set up.
+    NotSetUp { model: String },
     /// A model, wherever it is to be had.
     Model(String),
     /// A model of a maker that the parent does not run on.
@@ -261,19 +276,22 @@ impl ModelQuestion<'_> {
             ModelWish::Named(name) => name,
         };
         let found = self.alias(name, chosen_by);
-        // A model that is asked for by name now is used, or it is an error: a short name that means
+        // A model that a person asks for by name is used, or it is an error: a short name that means
         // nothing to the parent's provider is its maker's, whether or not that one is set up.
-        let by_caller = matches!(chosen_by, ChosenBy::Env | ChosenBy::Call);
-        if let (None, true, CallProvider::Unnamed) = (&found, by_caller, self.call_provider)
+        let may_fall_through = match chosen_by {
+            ChosenBy::Env => false,
+            ChosenBy::Call => self.asked_by == AskedBy::Agent,
+            ChosenBy::Definition | ChosenBy::Default | ChosenBy::Parent => true,
+        };
+        if let (None, false, CallProvider::Unnamed) = (&found, may_fall_through, self.call_provider)
             && self.parent.provider != "offline"
             && let Some(maker) = maker_alias(name)
         {
             let home = maker.home.as_str();
             return Named::AtMaker(ModelChoice::new(maker.model, home, chosen_by));
         }
-        let by_file = matches!(chosen_by, ChosenBy::Definition | ChosenBy::Default);
         let Some(maker) =
-            maker_alias(name).filter(|_| by_file && self.parent.provider != "offline")
+            maker_alias(name).filter(|_| may_fall_through && self.parent.provider != "offline")
         else {
             return Named::Model(found.unwrap_or_else(|| name.to_owned()));
         };
@@ -290,7 +308,7 @@ impl ModelQuestion<'_> {
             None if is_ready(maker.home.as_str()) => {
                 Named::AtMaker(ModelChoice::new(maker.model, maker.home.as_str(), chosen_by))
             }
-            Some(_) | None => Named::NotSetUp,
+            Some(_) | None => Named::NotSetUp { model: maker.model.to_owned() },
         }
     }
 

@@ -84,6 +84,9 @@ pub struct Assignment {
     /// The tools it asked for and did not get.
     #[serde(default)]
     pub withheld_tools: Vec<WithheldTool>,
+    /// What was told about it before it began, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     /// The sandbox of its commands, where it can run any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxInForce>,
@@ -304,6 +307,7 @@ impl Assignment {
             tools: Vec::new(),
             searchable_tools: Vec::new(),
             withheld_tools: Vec::new(),
+            notices: Vec::new(),
             sandbox: None,
             project: None,
             worktree: None,

@@ -230,6 +230,13 @@ pub enum Event {
         /// What the run has used so far.
         total_tokens: u64,
     },
+    /// The files of the run's worktree were written down as they were when that turn was over.
+    FilesKept {
+        /// The turn; 0 is the beginning of a run that continues another.
+        turn: u32,
+        /// The name of the tree in the repository.
+        tree: String,
+    },
     /// The model was reminded to go on or to hand in its answer.
     Reminded {
         /// What it was told.
@@ -307,6 +314,14 @@ pub enum Event {
     SubAgentDetached {
         /// Its run.
         agent_id: RunId,
+    },
+    /// The clock of a subagent of this run stands, since somebody is being asked, or goes on again. While
+    /// the run waits for that subagent, its own clock stands, too.
+    SubAgentClock {
+        /// Its run.
+        agent_id: RunId,
+        /// Whether it stands.
+        stands: bool,
     },
     /// A subagent of this run ended.
     SubAgentEnd {
@@ -437,7 +452,7 @@ impl Event {
                 | Self::TextChunk { .. }
                 | Self::ThoughtChunk { .. }
                 | Self::ToolOutputChunk { .. }
-                | Self::SubAgentEnd { .. }
+                | Self::FilesKept { .. }
         )
     }
 }

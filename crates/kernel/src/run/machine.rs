@@ -375,7 +375,7 @@ impl Run {
             .map(|message| message.calls())
     }
 
-    /// When the time is up, on the run's clock; none while an approval is pending or nothing runs.
+    /// When the time is up, on the run's clock; none while the clock stands or nothing runs.
     pub fn deadline(&self) -> Option<Duration> {
         let deadline = match (self.state.phase, &self.state.grace) {
             (Phase::New | Phase::Ended, _) => None,
@@ -383,6 +383,12 @@ impl Run {
             (_, None) => self.state.clock.deadline_ms(self.assignment.limits.max_time_ms()),
         };
         deadline.map(Duration::from_millis)
+    }
+
+    /// Whether the run's clock stands: somebody is being asked about one of its calls, or an agent that it
+    /// waits for waits for an answer.
+    pub fn clock_stands(&self) -> bool {
+        self.state.clock.is_paused()
     }
 
     /// What is to be done, by whom and with what.

@@ -29,6 +29,13 @@ pub enum SubagentNote {
         /// Its run.
         agent_id: RunId,
     },
+    /// Its clock stands, since somebody is being asked, or goes on again.
+    Clock {
+        /// Its run.
+        agent_id: RunId,
+        /// Whether it stands.
+        stands: bool,
+    },
     /// It ended.
     Ended {
         /// Its run.
@@ -55,6 +62,7 @@ impl SubagentNote {
                 attendance,
             },
             Self::Detached { agent_id } => Event::SubAgentDetached { agent_id },
+            Self::Clock { agent_id, stands } => Event::SubAgentClock { agent_id, stands },
             Self::Ended { agent_id, name, success } => {
                 Event::SubAgentEnd { agent_id, name: name.to_string(), success, origin: origin() }
             }

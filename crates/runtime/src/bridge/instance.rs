@@ -23,12 +23,12 @@ use super::{
     store::{BridgedMailbox, BridgedStore, Unsent},
 };
 use crate::{
-    approvals::Approvals,
+    approvals::{Approvals, Relay},
     events::TreeEvents,
     host::OrderError,
     runtime::Runtime,
     store::Store,
-    tasks::{RunHandle, StartError},
+    tasks::{Purse, RunHandle, StartError},
 };
 
 /// How many appended batches may wait to be sent: a run has one writer, which waits for each.
@@ -178,6 +178,8 @@ impl Bridge {
                     while let Some(event) = events.try_next() {
                         self.show(&event, &mut known).await?;
                     }
+                    // So does what was used before it is in the journal.
+                    self.say_all(self.link.take_queue()).await?;
                     self.link.say(&Up::Entries { request, entries }).await?;
                 }
                 Ok(()) = left.changed() => {
@@ -186,11 +188,7 @@ impl Bridge {
                         handle.live().budget.leave(left);
                     }
                 }
-                withdrawn = self.link.next_withdrawn() => {
-                    for request in withdrawn {
-                        self.link.say(&Up::Withdrawn { request }).await?;
-                    }
-                }
+                queue = self.link.next_queued() => self.say_all(queue).await?,
                 () = self.link.stop.cancelled(), if !handle.is_cancelled() => handle.cancel(),
             }
         }
@@ -209,10 +207,18 @@ impl Bridge {
         });
         let next_seq = last_seq.unwrap_or_default() + 1;
         let run = fold(lines).map_err(|error| error.to_string())?;
-        let owner = Arc::clone(&self.link);
-        let approvals = Approvals::relayed(owner);
-        let started = runtime.take_over((run, next_seq), &self.assigned, approvals).await;
+        let approvals = Approvals::relayed(Arc::clone(&self.link) as Arc<dyn Relay>);
+        let purse = Arc::clone(&self.link) as Arc<dyn Purse>;
+        let owner = (approvals, purse);
+        let started = runtime.take_over((run, next_seq), &self.assigned, owner).await;
         started.map_err(|error| error.to_string())
+    }
+
+    async fn say_all(&self, messages: Vec<Up>) -> Result<(), BridgeError> {
+        for message in messages {
+            self.link.say(&message).await?;
+        }
+        Ok(())
     }
 
     /// Shows a piece of a message, or what happened to a run below; the run's own events are sent when they

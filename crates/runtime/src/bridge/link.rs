@@ -11,8 +11,9 @@ use std::{
 };
 
 use attache_kernel::{
+    id::RunId,
     rights::rule::SessionGrant,
-    run::{Question, event::ApprovalDecision, letter::Letter},
+    run::{Expected, Question, Spent, event::ApprovalDecision, letter::Letter},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
@@ -27,6 +28,7 @@ use super::{
 use crate::{
     approvals::{DecidedFuture, Relay},
     store::{Mail, MailKind},
+    tasks::{Funding, FundingFuture, Purse},
 };
 
 /// What an instance writes to.
@@ -39,9 +41,9 @@ pub(super) struct Link {
     waiting: Mutex<BTreeMap<u64, oneshot::Sender<Down>>>,
     /// Whether nothing more will come. Changed only while `waiting` is locked.
     is_cut: AtomicBool,
-    /// Questions that nobody waits for any more.
-    withdrawn: Mutex<Vec<u64>>,
-    withdrawal: Notify,
+    /// What is to be said next, in this order, by those who cannot wait until it is.
+    queue: Mutex<Vec<Up>>,
+    queued: Notify,
     /// Letters that have come and are not in the inbox of the run yet.
     mail: Mutex<Vec<Mail>>,
     mail_came: Notify,
@@ -67,8 +69,8 @@ impl Link {
             next_request: AtomicU64::new(1),
             waiting: Mutex::default(),
             is_cut: AtomicBool::new(false),
-            withdrawn: Mutex::default(),
-            withdrawal: Notify::new(),
+            queue: Mutex::default(),
+            queued: Notify::new(),
             mail: Mutex::default(),
             mail_came: Notify::new(),
             stop: CancellationToken::new(),
@@ -79,8 +81,19 @@ impl Link {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn withdrawn(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.withdrawn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Vec<Up>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has something said after what was queued before.
+    fn put_in_queue(&self, message: Up) {
+        self.queue().push(message);
+        self.queued.notify_one();
+    }
+
+    /// What is queued.
+    pub(super) fn take_queue(&self) -> Vec<Up> {
+        std::mem::take(&mut *self.queue())
     }
 
     /// Says something.
@@ -114,6 +127,7 @@ impl Link {
             match &message {
                 Down::Written { request, .. }
                 | Down::Decided { request, .. }
+                | Down::Funded { request, .. }
                 | Down::LastLook { request, .. } => {
                     let waiting = self.waiting().remove(request);
                     if let Some(waiting) = waiting {
@@ -161,14 +175,14 @@ impl Link {
         error
     }
 
-    /// Waits for questions that nobody waits for any more, and says so.
-    pub(super) async fn next_withdrawn(&self) -> Vec<u64> {
+    /// Waits for something that is to be said.
+    pub(super) async fn next_queued(&self) -> Vec<Up> {
         loop {
-            let withdrawn = std::mem::take(&mut *self.withdrawn());
-            if !withdrawn.is_empty() {
-                return withdrawn;
+            let queue = self.take_queue();
+            if !queue.is_empty() {
+                return queue;
             }
-            self.withdrawal.notified().await;
+            self.queued.notified().await;
         }
     }
 }
@@ -184,13 +198,13 @@ impl Relay for Link {
         Box::pin(async move {
             let nobody = || (ApprovalDecision::Denied, Some("nobody is there to ask".to_owned()));
             let (request, answer) = self.request();
-            let mut asked = Asked { link: self, request, is_decided: false };
+            let mut asked = Asked { link: self, request, is_answered: false };
             let message = Up::Ask { request, question: Box::new(question), grants };
             if self.say(&message).await.is_err() {
                 return nobody();
             }
             let answer = answer.await;
-            asked.is_decided = true;
+            asked.is_answered = true;
             match answer {
                 Ok(Down::Decided { decision, words, .. }) => (decision, words),
                 Ok(_) | Err(_) => nobody(),
@@ -199,20 +213,72 @@ impl Relay for Link {
     }
 }
 
+/// The budget of the tree is kept by the owner of the run.
+impl Purse for Link {
+    fn fund(&self, run: &RunId, expected: Expected) -> FundingFuture<'_> {
+        let agent_id = run.clone();
+        Box::pin(async move {
+            let (request, answer) = self.request();
+            let mut asked = Asked { link: self, request, is_answered: false };
+            // Given up, the request may have been paid for already.
+            let mut unsent =
+                Unfunded { link: self, agent_id: agent_id.clone(), expected: Some(expected) };
+            self.put_in_queue(Up::Fund { request, agent_id, expected });
+            let answer = answer.await;
+            asked.is_answered = true;
+            match answer {
+                Ok(Down::Funded { short: None, .. }) => {
+                    unsent.expected = None;
+                    Funding::Paid
+                }
+                Ok(Down::Funded { short: Some(left), .. }) => Funding::Short(left),
+                // The other end is gone, and stops the run.
+                Ok(_) | Err(_) => std::future::pending().await,
+            }
+        })
+    }
+
+    fn spend(&self, run: &RunId, used: Spent) {
+        self.put_in_queue(Up::Spent { agent_id: run.clone(), used });
+    }
+
+    fn settle(&self, run: &RunId, request: Spent) {
+        self.put_in_queue(Up::Settled { agent_id: run.clone(), size: request });
+    }
+
+    fn close(&self, run: &RunId) {
+        self.put_in_queue(Up::Closed { agent_id: run.clone() });
+    }
+}
+
+/// A request somebody wants to send, until it is paid for.
+struct Unfunded<'l> {
+    link: &'l Link,
+    agent_id: RunId,
+    expected: Option<Expected>,
+}
+
+impl Drop for Unfunded<'_> {
+    fn drop(&mut self) {
+        if let Some(expected) = self.expected {
+            self.link.settle(&self.agent_id, expected.request);
+        }
+    }
+}
+
 /// A question somebody waits for.
 struct Asked<'l> {
     link: &'l Link,
     request: u64,
-    is_decided: bool,
+    is_answered: bool,
 }
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        if self.is_decided {
+        if self.is_answered {
             return;
         }
         self.link.waiting().remove(&self.request);
-        self.link.withdrawn().push(self.request);
-        self.link.withdrawal.notify_one();
+        self.link.put_in_queue(Up::Withdrawn { request: self.request });
     }
 }

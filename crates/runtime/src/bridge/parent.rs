@@ -37,7 +37,7 @@ use crate::{
     executor::{Broken, Execution},
     process::CommandSetup,
     store::{Held, Store, StoreError},
-    tasks::{LastLook, Letters, LiveRun, Slot, Slots},
+    tasks::{Funding, LastLook, Letters, LiveRun, Slot, Slots, Standstill},
 };
 
 /// How long an instance may take to say hello, and to do what is due.
@@ -71,6 +71,7 @@ pub(crate) async fn drive(execution: Execution, seat: Seat) -> Result<(Run, Outc
         seat,
         hold: None,
         asked: BTreeMap::new(),
+        standstill: std::mem::take(&mut links.standstill),
     };
     let driven = async {
         owner.keeper.happened(opening).await?;
@@ -97,11 +98,13 @@ struct Owner {
     hold: Option<Held>,
     /// Questions under way: cancelling one withdraws it.
     asked: BTreeMap<u64, CancellationToken>,
+    /// What the run above knows of its clock.
+    standstill: Standstill,
 }
 
-/// Questions under way, by the number of the request.
+/// What the instance waits for: an answer to the request of that number, if it is still wanted.
 type Questions = FuturesUnordered<Question>;
-type Question = Pin<Box<dyn Future<Output = (u64, Decided)> + Send>>;
+type Question = Pin<Box<dyn Future<Output = (u64, Option<Down>)> + Send>>;
 
 impl Owner {
     /// Waits for a slot; none if the run is cancelled meanwhile.
@@ -179,9 +182,11 @@ impl Owner {
                     Said::Gone(_) if self.keeper.run.has_ended() => return Ok(()),
                     Said::Gone(how) => return Err(Trouble::Instance(how)),
                 },
-                Some((request, (decision, words))) = questions.next(), if !questions.is_empty() => {
+                Some((request, answer)) = questions.next(), if !questions.is_empty() => {
                     self.asked.remove(&request);
-                    instance.tell(&Down::Decided { request, decision, words })?;
+                    if let Some(answer) = answer {
+                        instance.tell(&answer)?;
+                    }
                 }
                 () = written => {
                     let letters = self.letters.as_mut().map(Letters::take).unwrap_or_default();
@@ -218,6 +223,7 @@ impl Owner {
         match message {
             Up::Entries { request, entries } => {
                 let read = self.keeper.take_in(entries).await?;
+                self.standstill.note(self.keeper.run.clock_stands());
                 if let Some(letters) = &self.letters {
                     letters.delivered(&read).await;
                     if self.hold.take().is_some() && !self.keeper.run.has_ended() {
@@ -238,13 +244,42 @@ impl Owner {
                 let (approvals, asked) = (self.approvals.clone(), self.cancel.child_token());
                 self.asked.insert(request, asked.clone());
                 questions.push(Box::pin(async move {
-                    let decided = tokio::select! {
+                    let (decision, words): Decided = tokio::select! {
                         biased;
                         () = asked.cancelled() => (ApprovalDecision::Denied, None),
                         decided = approvals.decide_parts(*question, grants, asked.clone()) => decided,
                     };
-                    (request, decided)
+                    (request, Some(Down::Decided { request, decision, words }))
                 }));
+                Ok(())
+            }
+            Up::Fund { request, agent_id, expected } => {
+                let (share, asked) = (self.keeper.share(&agent_id), self.cancel.child_token());
+                self.asked.insert(request, asked.clone());
+                questions.push(Box::pin(async move {
+                    let funding = tokio::select! {
+                        biased;
+                        () = asked.cancelled() => return (request, None),
+                        funding = share.fund(expected) => funding,
+                    };
+                    let short = match funding {
+                        Funding::Paid => None,
+                        Funding::Short(left) => Some(left),
+                    };
+                    (request, Some(Down::Funded { request, short }))
+                }));
+                Ok(())
+            }
+            Up::Spent { agent_id, used } => {
+                self.keeper.share(&agent_id).spend(used);
+                Ok(())
+            }
+            Up::Settled { agent_id, size } => {
+                self.keeper.share(&agent_id).settle(size);
+                Ok(())
+            }
+            Up::Closed { agent_id } => {
+                self.keeper.close_share(&agent_id);
                 Ok(())
             }
             Up::Withdrawn { request } => {

@@ -9,7 +9,7 @@ use attache_kernel::{
         rule::SessionGrant,
     },
     run::{
-        Question,
+        Expected, Question, Spent,
         assignment::Assignment,
         event::{ApprovalDecision, Event, observed::Detail},
         letter::Letter,
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The version of the protocol. Both sides are usually one program; a file that was replaced makes them two.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 
 /// What an instance is told.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,6 +44,8 @@ pub(crate) enum Down {
     },
     /// The decision about that question.
     Decided { request: u64, decision: ApprovalDecision, words: Option<String> },
+    /// A request is paid for, or there is no more than `short` for its run.
+    Funded { request: u64, short: Option<TreeAllowance> },
     /// Letters for the agent.
     Letters { letters: Vec<Letter> },
     /// What was left for the agent up to its end; nothing more is, until the next entries.
@@ -93,6 +95,14 @@ pub(crate) enum Up {
     Ask { request: u64, question: Box<Question>, grants: Vec<SessionGrant> },
     /// Nobody waits for that answer any more.
     Withdrawn { request: u64 },
+    /// A run is about to send a request: does the tree pay for it?
+    Fund { request: u64, agent_id: RunId, expected: Expected },
+    /// A run has used that much of the budget of the tree.
+    Spent { agent_id: RunId, used: Spent },
+    /// The request of a run is over; it keeps what one more of that size needs.
+    Settled { agent_id: RunId, size: Spent },
+    /// A run has ended, and holds nothing of the budget any more.
+    Closed { agent_id: RunId },
     /// The run is about to end: what was left for the agent?
     LastLook { request: u64 },
     /// The run and everything below it is over.

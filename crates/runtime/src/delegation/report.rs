@@ -9,6 +9,7 @@ use attache_kernel::{
 use serde_json::{Value, json};
 
 use crate::{
+    host::Notice,
     tasks::Delegate,
     tool::{
         ToolOutput,
@@ -60,6 +61,15 @@ pub(super) fn launched(agent_id: &RunId, description: &str) -> ToolOutput {
     let text =
         json!({"status": "async_launched", "agent_id": agent_id, "description": description});
     ToolOutput::text(text.to_string())
+}
+
+/// The same answer with what became of the model that the call asked for, if it got another one.
+pub(super) fn noting(answer: ToolOutput, asked: Option<&str>, notices: &[Notice]) -> ToolOutput {
+    let notice = notices.iter().find(|notice| notice.is_about_alias(asked));
+    let told = notice.zip(serde_json::from_str::<Value>(&answer.text).ok());
+    let Some((notice, mut told)) = told else { return answer };
+    told["notice"] = json!(notice.to_string());
+    ToolOutput { text: told.to_string(), ..answer }
 }
 
 /// An agent still works.

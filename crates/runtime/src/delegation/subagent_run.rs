@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use attache_kernel::{
+    model::choice::AskedBy,
     rights::tool_name::BuiltinTool,
     run::{
         outcome::Status,
@@ -79,11 +80,15 @@ async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, Too
     }
     let agent = delegate.agent(&request.name);
     let agent = agent.map_err(|error| failed(lookup_reason(&error, delegate)))?;
-    let order = Order { model: request.model, ..Order::new(agent, request.task.clone()) };
+    let order = Order {
+        model: request.model.clone(),
+        asked_by: AskedBy::Agent,
+        ..Order::new(agent, request.task.clone())
+    };
     let started = Box::pin(delegate.start(order)).await;
-    let started = started.map_err(|error| failed(reason(&error)))?;
-    let waited = Attended::new(started.0).wait().await;
-    match waited.map_err(|error| failed(error.to_string()))? {
+    let (started, notices) = started.map_err(|error| failed(reason(&error)))?;
+    let waited = Attended::new(started).wait().await;
+    let answer = match waited.map_err(|error| failed(error.to_string()))? {
         Waited::Ended(result) => {
             delegate.forget(&result.agent_id);
             let success = result.status == Status::Goal;
@@ -96,13 +101,14 @@ async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, Too
             };
             let text = json!(told).to_string();
             let delivers = vec![result.agent_id.clone()];
-            Ok(ToolOutput { is_error: !success, delivers, ..ToolOutput::text(text) })
+            ToolOutput { is_error: !success, delivers, ..ToolOutput::text(text) }
         }
         Waited::Detached(handle) => {
             delegate.detached(&handle);
-            Ok(report::launched(handle.id(), &request.task))
+            report::launched(handle.id(), &request.task)
         }
-    }
+    };
+    Ok(report::noting(answer, request.model.as_deref(), &notices))
 }
 
 impl Delegation for SubagentRun {

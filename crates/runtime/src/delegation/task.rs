@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use attache_kernel::{
     agent::registry::LookupError,
+    model::choice::AskedBy,
     rights::{filter::Schedule, tool_name::BuiltinTool},
     run::tool_spec::{Concurrency, Repeatability},
 };
@@ -110,21 +111,24 @@ async fn answer(request: Request, delegate: &Delegate) -> Result<ToolOutput, Too
         description: Some(description.clone()).filter(|words| !words.is_empty()),
         inputs: Inputs::Typed(request.inputs.unwrap_or_default()),
         model: request.model.filter(|model| !model.eq_ignore_ascii_case("inherit")),
+        asked_by: AskedBy::Agent,
         schedule,
         ..Order::new(subject, request.prompt)
     };
-    match schedule {
+    let asked = order.model.clone();
+    let (answer, notices) = match schedule {
         Schedule::Background => {
             let started = Box::pin(delegate.start_background(order)).await;
-            let id = started.map_err(|error| refused(&error))?;
-            Ok(report::launched(&id, &description))
+            let (id, notices) = started.map_err(|error| refused(&error))?;
+            (report::launched(&id, &description), notices)
         }
         Schedule::Foreground => {
             let started = Box::pin(delegate.start(order)).await;
-            let (handle, _) = started.map_err(|error| refused(&error))?;
-            attend(delegate, Attended::new(handle), &description).await
+            let (handle, notices) = started.map_err(|error| refused(&error))?;
+            (attend(delegate, Attended::new(handle), &description).await?, notices)
         }
-    }
+    };
+    Ok(report::noting(answer, asked.as_deref(), &notices))
 }
 
 /// An agent that has just ended, to be continued.

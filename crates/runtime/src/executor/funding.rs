@@ -31,21 +31,18 @@ impl Driver {
 
     async fn wish(&mut self) -> Wish {
         let expected = self.run.expected();
-        let interruption = self.interruption();
-        tokio::pin!(interruption);
-        loop {
-            // Made before looking, so that nothing given back meanwhile is missed.
-            let freed = self.share.freed();
-            match self.share.take(expected) {
-                Funding::Paid => return Wish::Granted,
-                Funding::Short(left) => return Wish::Denied(left),
-                Funding::Wait => {}
-            }
+        let funding = if let Some(funding) = self.share.fund_at_once(expected) {
+            funding
+        } else {
             tokio::select! {
                 biased;
-                interruption = &mut interruption => return Wish::Interrupted(interruption),
-                () = freed => {}
+                interruption = self.interruption() => return Wish::Interrupted(interruption),
+                funding = self.share.fund(expected) => funding,
             }
+        };
+        match funding {
+            Funding::Paid => Wish::Granted,
+            Funding::Short(left) => Wish::Denied(left),
         }
     }
 }

@@ -14,7 +14,7 @@ use attache_kernel::{
 
 use super::{
     Agent, Asker, ConnectError, FIRST_DEPTH, Host, Inputs, Order, OrderError, ParentModel,
-    Prepared, approvals, facts, inputs, models::ModelCallWish,
+    Prepared, approvals, facts, inputs,
 };
 use crate::{
     tasks::{Past, RunHandle, Start, new_run_id, new_session_id},
@@ -54,11 +54,9 @@ impl Host {
                 provider: parent.model.provider.clone(),
             },
         );
-        let wish =
-            ModelCallWish { model: order.model.as_deref(), provider: order.provider.as_deref() };
         let choice = self
             .models
-            .choose(&definition, parent_model, wish, &mut notices)
+            .choose(&definition, parent_model, order.model_wish(), &mut notices)
             .map_err(ConnectError::from)?;
         let limits = RunLimits::from(&definition.run_config).with(order.limits);
         let asker =

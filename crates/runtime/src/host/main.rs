@@ -8,7 +8,6 @@ use attache_kernel::{
 
 use super::{
     Asker, ConnectError, Host, MAIN_DEPTH, Order, OrderError, Prepared, approvals, briefing, facts,
-    models::ModelCallWish,
 };
 use crate::{
     agents::main_agent,
@@ -26,11 +25,9 @@ impl Host {
         let root = root.unwrap_or_else(|| self.workplace.working_directory.clone());
         let place = (MAIN_DEPTH, order.schedule);
         let equipped = self.equipped(&definition, Trust::Trusted, place, None, &mut notices).await;
-        let wish =
-            ModelCallWish { model: order.model.as_deref(), provider: order.provider.as_deref() };
         let models = self.models.for_main();
         let choice = models
-            .choose(&definition, models.parent_model(), wish, &mut notices)
+            .choose(&definition, models.parent_model(), order.model_wish(), &mut notices)
             .map_err(ConnectError::from)?;
         let cost_cap = self.cost_cap(order.limits.max_cost_usd);
         let asker = Asker { definition: &definition, trust: Trust::Trusted, cost_cap };

@@ -7,14 +7,14 @@ use attache_kernel::{
     model::{
         catalogue::Home,
         choice::{
-            CallProvider, ChosenBy, ModelChoice, ModelQuestion, ModelRef, ModelRefused, Planning,
-            Reached, alias, choose,
+            AskedBy, CallProvider, ChosenBy, ModelChoice, ModelQuestion, ModelRef, ModelRefused,
+            Planning, Reached, alias, choose,
         },
         price::Price,
     },
 };
 
-use super::notice::Notice;
+use super::{notice::Notice, order::Order};
 use crate::model::{
     credentials::{Credentials, KeyLookup, WebOrigin},
     provider::{ApiKey, ProviderDescription, builtin},
@@ -66,6 +66,7 @@ pub struct ParentModel {
 pub(super) struct ModelCallWish<'a> {
     pub(super) model: Option<&'a str>,
     pub(super) provider: Option<&'a str>,
+    pub(super) asked_by: AskedBy,
 }
 
 /// Models: the user's wishes and the providers there are.
@@ -277,6 +278,16 @@ impl Models {
         Ok(choice)
     }
 
+    /// What an agent that is started with this order is told about the model that was asked for, if that
+    /// is a short name which falls through.
+    pub(super) fn passed_over(&self, definition: &Definition, order: &Order) -> Option<Notice> {
+        order.model.as_ref()?;
+        let mut notices = Vec::new();
+        let chosen = self.choose(definition, self.parent_model(), order.model_wish(), &mut notices);
+        chosen.ok()?;
+        notices.into_iter().find(|notice| notice.is_about_alias(order.model.as_deref()))
+    }
+
     /// Naming a provider asks for a model there: the allowlist must have it, with or without the provider.
     fn check_allowed(&self, choice: &ModelChoice) -> Result<(), ModelRefused> {
         let allowed = &self.policy.allowlist;
@@ -315,6 +326,7 @@ impl Models {
                 Some(_) => CallProvider::Named,
                 None => CallProvider::Unnamed,
             },
+            asked_by: wish.asked_by,
             allowlist: &self.policy.allowlist,
             definition: &definition.model_config,
             default_model: self.policy.default_model.as_deref(),

@@ -61,11 +61,26 @@ pub enum Notice {
         /// The server.
         server: String,
     },
+    /// A run that branches off begins with other files than there were then.
+    FilesNotKnown {
+        /// The turn.
+        turn: u32,
+    },
     /// A resumed run goes on in the folder it began in.
     GoesOnIn {
         /// The folder.
         folder: String,
     },
+}
+
+impl Notice {
+    /// Whether it says that this short name was passed over.
+    pub(crate) fn is_about_alias(&self, asked: Option<&str>) -> bool {
+        match self {
+            Self::AliasPassedOver { alias, .. } => asked.is_some_and(|asked| asked.trim() == alias),
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for Notice {
@@ -80,7 +95,7 @@ impl fmt::Display for Notice {
             ),
             Self::AliasPassedOver { alias, agent, model, provider } => write!(
                 formatter,
-                "`{agent}` asks for `{alias}`, whose maker is not set up: it runs on `{model}` of `{provider}` (set model_aliases.{alias} to choose)"
+                "`{alias}` is asked for `{agent}`, and its maker is not set up: it runs on `{model}` of `{provider}` (set model_aliases.{alias} to choose)"
             ),
             Self::EndpointNotUsed { agent } => write!(
                 formatter,
@@ -110,6 +125,10 @@ impl fmt::Display for Notice {
             Self::NoSuchServer { agent, server } => write!(
                 formatter,
                 "`{agent}` names the MCP server `{server}`, which is not configured (attache mcp add {server})"
+            ),
+            Self::FilesNotKnown { turn } => write!(
+                formatter,
+                "the files after turn {turn} were not kept: the worktree begins with those that the run left at its end"
             ),
             Self::GoesOnIn { folder } => {
                 write!(formatter, "the run goes on where it began, in {folder}")

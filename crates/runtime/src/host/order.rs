@@ -10,17 +10,19 @@ use attache_kernel::{
         registry::Record,
     },
     id::SessionId,
+    model::choice::AskedBy,
     rights::{filter::Schedule, permission::AutoApproval},
     run::{
         Run,
         assignment::{BackgroundWork, Routing, SessionSource},
+        files_then::FilesThen,
         fork::Fork,
         limits::ExplicitLimits,
     },
 };
 use serde_json::{Map, Value};
 
-use super::inputs::InputText;
+use super::{inputs::InputText, models::ModelCallWish};
 use crate::{approvals::Approver, tasks::RunHandle};
 
 /// Which agent is to do what.
@@ -46,6 +48,8 @@ pub struct Order {
     pub model: Option<String>,
     /// The provider of that model.
     pub provider: Option<String>,
+    /// Who asks for that model.
+    pub asked_by: AskedBy,
     /// Limits for this run alone.
     pub limits: ExplicitLimits,
     /// The run that asks for it.
@@ -98,6 +102,8 @@ pub struct EarlierRun {
     pub(super) run: Box<Run>,
     /// The last turn that is shared, where not all are.
     pub(super) at_turn: Option<u32>,
+    /// The files of its worktree when that turn was over.
+    pub(super) files: FilesThen,
 }
 
 /// The values of an agent's typed inputs.
@@ -130,6 +136,7 @@ impl Order {
             inputs: Inputs::Typed(Map::new()),
             model: None,
             provider: None,
+            asked_by: AskedBy::Person,
             limits: ExplicitLimits::default(),
             parent: None,
             fork: None,
@@ -143,6 +150,14 @@ impl Order {
             auto_approval: AutoApproval::default(),
             schedule: Schedule::Foreground,
         }
+    }
+}
+
+impl Order {
+    /// The model the caller asks for.
+    pub(super) fn model_wish(&self) -> ModelCallWish<'_> {
+        let (model, provider) = (self.model.as_deref(), self.provider.as_deref());
+        ModelCallWish { model, provider, asked_by: self.asked_by }
     }
 }
 
@@ -198,7 +213,7 @@ impl Agent {
 
 impl EarlierRun {
     pub(crate) fn new(run: Run) -> Self {
-        Self { run: Box::new(run), at_turn: None }
+        Self { run: Box::new(run), at_turn: None, files: FilesThen::Unknown }
     }
 
     /// The run as far as it came.

@@ -17,6 +17,7 @@ use attache_kernel::{
     run::{
         Run,
         assignment::Assignment,
+        files_then::FilesThen,
         limits::RunLimits,
         transcript::{FoldError, fold, fold_through_turn},
     },
@@ -24,7 +25,7 @@ use attache_kernel::{
 
 use super::{
     Asker, ConnectError, EarlierRun, Host, Inputs, MAIN_DEPTH, Notice, Order, OrderError, Prepared,
-    approvals, models::ModelCallWish,
+    approvals,
 };
 use crate::{
     store::{RunState, Store},
@@ -41,7 +42,7 @@ impl Host {
         }
         let run = fold(transcript.into_lines())?;
         let run = if run.is_opened() { run } else { self.opened_late(&run, store).await? };
-        Ok(EarlierRun { run: Box::new(run), at_turn: None })
+        Ok(EarlierRun::new(run))
     }
 
     /// A run that was cut off before its first event, as its header and the run it continues make it.
@@ -70,8 +71,9 @@ impl Host {
     ) -> Result<EarlierRun, OrderError> {
         let transcript = store.read(id).await?;
         let run = transcript.header.run.agent_id.clone();
+        let files = FilesThen::after(turn, &transcript.header.run, &transcript.entries);
         match fold_through_turn(transcript.into_lines(), turn)? {
-            (Some(run), _) => Ok(EarlierRun { run: Box::new(run), at_turn: Some(turn) }),
+            (Some(run), _) => Ok(EarlierRun { run: Box::new(run), at_turn: Some(turn), files }),
             (None, turns) => Err(OrderError::NoSuchTurn { run, turn, turns }),
         }
     }
@@ -126,7 +128,8 @@ impl Host {
         let asker = Asker { definition: &definition, trust, cost_cap: self.cost_cap(capped) };
         let connection = self.switchboard.connect(&choice, asker, &self.models, &mut notices)?;
         let run_id = new_run_id();
-        let (root, worktree) = self.earlier_place(&earlier, trust, &run_id)?;
+        let (root, worktree) = self.earlier_place(&earlier, trust, &run_id).await?;
+        notices.extend(files_not_known(&earlier, worktree.as_ref()));
         let asked = order.working_directory.as_deref().filter(|_| worktree.is_none());
         notices.extend(asked.and_then(|asked| goes_on_elsewhere(asked, &root)));
         let permissions = self
@@ -180,17 +183,16 @@ impl Host {
         order: &Order,
         notices: &mut Vec<Notice>,
     ) -> Result<ModelChoice, ConnectError> {
-        let (model, provider) = (order.model.as_deref(), order.provider.as_deref());
-        if model.is_none() && provider.is_none() {
+        if order.model.is_none() && order.provider.is_none() {
             return Ok(as_before(run));
         }
         let definition = &run.assignment().definition;
-        let wish = ModelCallWish { model, provider };
-        Ok(self.models.choose(definition, self.models.parent_model(), wish, notices)?)
+        let parent = self.models.parent_model();
+        Ok(self.models.choose(definition, parent, order.model_wish(), notices)?)
     }
 
     /// Where a run that goes on works: where it worked, or in a worktree that is made again.
-    fn earlier_place(
+    async fn earlier_place(
         &self,
         earlier: &EarlierRun,
         trust: Trust,
@@ -203,7 +205,10 @@ impl Host {
         };
         let worktrees = self.workplace.worktrees.as_ref().ok_or(WorktreeError::NoPlace)?;
         let plan = match earlier.at_turn {
-            Some(_) => worktrees.plan_branch(facts, &root, run_id)?,
+            Some(_) => {
+                let files = earlier.files.clone();
+                worktrees.plan_branch(facts, &root, run_id, files).await?
+            }
             None => worktrees.plan_again(facts, &root)?,
         };
         Ok((plan.folder(), Some(plan)))
@@ -243,6 +248,12 @@ impl EarlierRun {
     pub fn is_named(&self, word: &str) -> bool {
         AgentName::new(word).key() == self.run.assignment().definition.agent_type.key()
     }
+}
+
+/// That the files of the turn where a run branches off are not known.
+fn files_not_known(earlier: &EarlierRun, plan: Option<&WorktreePlan>) -> Option<Notice> {
+    let turn = earlier.at_turn?;
+    plan?.begins_with_unknown_files().then_some(Notice::FilesNotKnown { turn })
 }
 
 /// That a run goes on where it was, and not where the caller asks for it.

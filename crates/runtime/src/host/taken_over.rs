@@ -3,6 +3,8 @@
 //! Its rights, limits, depth and model were worked out there and are in its header. What is looked up here
 //! is how they are reached: the model, the MCP servers, the rules that every call is held against.
 
+use std::sync::Arc;
+
 use attache_kernel::{
     agent::definition::Trust,
     rights::filter::Schedule,
@@ -14,7 +16,7 @@ use crate::{
     agents::{discovery::content_hash, trust::TrustWatch},
     approvals::Approvals,
     bridge::Assigned,
-    tasks::{Past, Permissions, Start, TakenOver, TreeBudgetStart, TreeLimits},
+    tasks::{Past, Permissions, Purse, Start, TakenOver, TreeBudget},
 };
 
 impl Host {
@@ -23,7 +25,7 @@ impl Host {
         &self,
         (run, next_seq): (Run, u64),
         assigned: &Assigned,
-        approvals: Approvals,
+        (approvals, purse): (Approvals, Arc<dyn Purse>),
     ) -> Result<Start, OrderError> {
         let assignment = Assignment::clone(run.assignment());
         let definition = assignment.definition.clone();
@@ -39,13 +41,11 @@ impl Host {
             .believing(&toolbox)
             .while_trusted(self.watch_in_instance(&assignment, trust));
         let rights = assignment.rights.clone();
-        let limits =
-            TreeLimits { max_tokens: assigned.left.tokens, max_cost_usd: assigned.left.cost_usd };
         let left_behind = assigned.left_behind.clone();
+        let budget = Arc::new(TreeBudget::kept_by(purse, assigned.left));
         Ok(Start {
             approvals,
-            budget: TreeBudgetStart { limits, ..TreeBudgetStart::default() },
-            past: Past::TakenOver(Box::new(TakenOver { run, next_seq, left_behind })),
+            past: Past::TakenOver(Box::new(TakenOver { run, next_seq, left_behind, budget })),
             ..self.start(
                 (assignment, rights),
                 connection,

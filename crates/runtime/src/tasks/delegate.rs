@@ -212,16 +212,25 @@ impl Delegate {
 
     /// Starts an agent that nobody waits for. A client's agent works in a process of its own where the
     /// client has a launcher, so that it outlives the server.
-    pub(crate) async fn start_background(&self, order: Order) -> Result<RunId, DelegateError> {
+    pub(crate) async fn start_background(
+        &self,
+        order: Order,
+    ) -> Result<(RunId, Vec<Notice>), DelegateError> {
         let launcher = match &self.principal {
             Principal::Run(_) => None,
             Principal::Client(client) => client.launcher.as_ref().zip(Some(client)),
         };
         match launcher {
-            None => Ok(Box::pin(self.start(order)).await?.0.id().clone()),
+            None => {
+                let (started, notices) = Box::pin(self.start(order)).await?;
+                Ok((started.id().clone(), notices))
+            }
             Some((launcher, client)) => {
+                // The process is given a command line, on which a model is used or is an error.
+                let (order, notice) = self.host.without_passed_over_model(order);
                 let order = DetachedOrder::new(client.order(order), client.session.clone());
-                launcher.launch(order).await.map_err(DelegateError::Launch)
+                let launched = launcher.launch(order).await.map_err(DelegateError::Launch)?;
+                Ok((launched, notice.into_iter().collect()))
             }
         }
     }

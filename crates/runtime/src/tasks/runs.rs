@@ -27,8 +27,8 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use uuid::Uuid;
 
 use super::{
-    Children, Delegate, Levels, Links, LiveRun, News, Past, RunHandle, Start, StartError,
-    TakenOver,
+    Children, Delegate, Levels, Links, LiveRun, News, Past, RunHandle, Standstill, Start,
+    StartError, TakenOver, TreeBudget, TreeBudgetStart,
     call_rules::CallRules,
     going::{self, Going, into_letter},
     letterbox,
@@ -289,12 +289,13 @@ impl Runs {
         let shared = &self.shared;
         let past = std::mem::replace(&mut start.past, Past::Nothing);
         let Past::TakenOver(taken) = past else { return Err(StartError::NothingTakenOver) };
-        let TakenOver { run, next_seq, left_behind } = *taken;
+        let TakenOver { run, next_seq, left_behind, budget } = *taken;
         let reach = Reach {
             host,
             earlier_artifacts: shared.earlier_artifacts(&run).await?,
             left_behind: left_behind.map(|left| (left.text, left.delivers)),
             next_seq,
+            budget: Some(budget),
             ..Reach::of(tree)
         };
         let mut tools = shared.tools_with(&start.toolbox);
@@ -339,6 +340,8 @@ struct Reach {
     earlier_artifacts: Vec<PathBuf>,
     /// The number of its next entry.
     next_seq: u64,
+    /// The budget of its tree, if that is there already.
+    budget: Option<Arc<TreeBudget>>,
 }
 
 impl Reach {
@@ -350,6 +353,7 @@ impl Reach {
             left_behind: None,
             earlier_artifacts: Vec::new(),
             next_seq: 1,
+            budget: None,
         }
     }
 }
@@ -382,7 +386,7 @@ impl Shared {
         reach: Reach,
         worktree: &mut Option<Worktree>,
     ) -> Result<RunHandle, StartError> {
-        let Reach { claim, host, earlier_artifacts, tree, left_behind, next_seq } = reach;
+        let Reach { claim, host, earlier_artifacts, tree, left_behind, next_seq, budget } = reach;
         let header = Header::new(format!("{:.3}", clock::now()), run.assignment().clone());
         let artifacts = self.store.artifacts_dir(&header.run)?;
         let workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
@@ -396,8 +400,7 @@ impl Shared {
         let parent = start.parent.as_ref().map(RunHandle::live);
         let cancel =
             parent.map_or_else(CancellationToken::new, |parent| parent.cancel.child_token());
-        let budget = parent.map(|parent| Arc::clone(&parent.budget));
-        let budget = budget.unwrap_or_else(|| start.budget.begun());
+        let budget = budget.unwrap_or_else(|| shared_budget(parent, start.budget));
         let mailbox = self.store.mailbox(run.assignment())?;
         let (inbox, letters) = letterbox(Some(Arc::clone(&mailbox)));
         if let (Past::Earlier(earlier), Some(_)) = (&start.past, &claim) {
@@ -450,6 +453,8 @@ impl Shared {
                 budget,
                 news,
                 turn_stop: Arc::clone(&live.turn_stop),
+                standstill: Standstill::of(&live),
+                files: worktree.as_ref().map(Worktree::file_keeper),
             },
             patience: self.patience.stalling_after(start.stall),
         });
@@ -494,6 +499,11 @@ impl Shared {
         let id = handle.id().clone();
         runs.insert(id, Owned { handle, _task: AbortOnDropHandle::new(task) });
     }
+}
+
+/// The budget that a run draws on: its parent's, or that of a tree which begins.
+fn shared_budget(parent: Option<&Arc<LiveRun>>, start: TreeBudgetStart) -> Arc<TreeBudget> {
+    parent.map_or_else(|| start.begun(), |parent| Arc::clone(&parent.budget))
 }
 
 /// What became of background agents, for who tells the agent: this process, or the instance.

@@ -105,6 +105,8 @@ pub struct TakenOver {
     pub(crate) next_seq: u64,
     /// What became of the background agents of the run that it continues.
     pub(crate) left_behind: Option<LeftBehind>,
+    /// The budget of its tree, which that process keeps.
+    pub(crate) budget: Arc<TreeBudget>,
 }
 
 /// The budget of a tree at its beginning.

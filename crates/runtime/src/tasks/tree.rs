@@ -10,11 +10,16 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use attache_kernel::run::{Expected, Spent, event::Event, limits::TreeAllowance};
-use tokio::sync::{Notify, futures::Notified};
+use attache_kernel::{
+    id::RunId,
+    run::{Expected, Spent, limits::TreeAllowance},
+};
+use tokio::sync::Notify;
 
 /// What the agents of a tree may use together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -32,7 +37,24 @@ pub(crate) struct TreeBudget {
     ledger: Mutex<Ledger>,
     /// Something was given back.
     freed: Notify,
+    /// Where it is kept, if another process owns the tree. What is used here is what that one told.
+    purse: Option<Arc<dyn Purse>>,
 }
+
+/// The budget of a tree that another process owns, as the runs of this process draw on it.
+pub(crate) trait Purse: fmt::Debug + Send + Sync {
+    /// Waits until a request of that run is paid for, or never will be. Dropping the future gives it up.
+    fn fund(&self, run: &RunId, expected: Expected) -> FundingFuture<'_>;
+    /// The run has used that much.
+    fn spend(&self, run: &RunId, used: Spent);
+    /// The request is over; see [`TreeShare::settle`].
+    fn settle(&self, run: &RunId, request: Spent);
+    /// The run has ended.
+    fn close(&self, run: &RunId);
+}
+
+/// A wish to send a request, until it is granted or denied.
+pub(crate) type FundingFuture<'a> = Pin<Box<dyn Future<Output = Funding> + Send + 'a>>;
 
 #[derive(Debug, Default)]
 struct Ledger {
@@ -53,8 +75,6 @@ struct Hold {
 pub(crate) enum Funding {
     /// It is paid for: send it.
     Paid,
-    /// Not yet, but others may give something back.
-    Wait,
     /// There is no more than this for the run.
     Short(TreeAllowance),
 }
@@ -63,7 +83,13 @@ impl TreeBudget {
     /// The budget of a tree, of which these tokens and this cost were used before.
     pub(crate) fn new(limits: TreeLimits, tokens: u64, cost_usd: f64) -> Self {
         let ledger = Ledger { used: Spent { tokens, cost_usd }, ..Ledger::default() };
-        Self { limits, ledger: Mutex::new(ledger), freed: Notify::new() }
+        Self { limits, ledger: Mutex::new(ledger), freed: Notify::new(), purse: None }
+    }
+
+    /// A budget of which that much is left, and which another process keeps.
+    pub(crate) fn kept_by(purse: Arc<dyn Purse>, left: TreeAllowance) -> Self {
+        let limits = TreeLimits { max_tokens: left.tokens, max_cost_usd: left.cost_usd };
+        Self { limits, purse: Some(purse), ..Self::default() }
     }
 
     /// Sets what is left of it, as counted by the process that owns the whole tree.
@@ -77,27 +103,19 @@ impl TreeBudget {
         }
     }
 
-    /// A run that has no part of its own in it, since another process drives it, used this.
-    pub(crate) fn use_up(&self, event: &Event) {
-        let Some(used) = event.spent().filter(|_| !self.is_unlimited()) else { return };
-        let (tokens, cost_usd) = (used.usage.total_tokens(), used.cost_usd.unwrap_or_default());
-        let mut ledger = self.ledger();
-        ledger.used = plus(ledger.used, Spent { tokens, cost_usd });
-    }
-
     /// What has not been used of it.
     pub(crate) fn left(&self) -> TreeLimits {
         let left = self.beyond(self.ledger().used);
         TreeLimits { max_tokens: left.tokens, max_cost_usd: left.cost_usd }
     }
 
-    /// The part of a run in it.
-    pub(crate) fn share(self: Arc<Self>) -> TreeShare {
+    /// The part of that run in it.
+    pub(crate) fn share(self: Arc<Self>, run: RunId) -> TreeShare {
         let mut ledger = self.ledger();
         let id = ledger.next_share;
         ledger.next_share += 1;
         drop(ledger);
-        TreeShare { budget: self, id }
+        TreeShare { budget: self, id, run }
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -122,14 +140,35 @@ impl TreeBudget {
 pub(crate) struct TreeShare {
     budget: Arc<TreeBudget>,
     id: u64,
+    run: RunId,
 }
 
 impl TreeShare {
-    /// Takes what a request needs, if it is there.
-    pub(crate) fn take(&self, expected: Expected) -> Funding {
+    /// What becomes of a request, if that is known at once.
+    pub(crate) fn fund_at_once(&self, expected: Expected) -> Option<Funding> {
         if self.budget.is_unlimited() {
-            return Funding::Paid;
+            return Some(Funding::Paid);
         }
+        if self.budget.purse.is_some() { None } else { self.take(expected) }
+    }
+
+    /// Waits until a request is paid for, or never will be.
+    pub(crate) async fn fund(&self, expected: Expected) -> Funding {
+        if let Some(purse) = &self.budget.purse {
+            return purse.fund(&self.run, expected).await;
+        }
+        loop {
+            // Made before looking, so that nothing given back meanwhile is missed.
+            let freed = self.budget.freed.notified();
+            match self.take(expected) {
+                Some(funding) => return funding,
+                None => freed.await,
+            }
+        }
+    }
+
+    /// Takes what a request needs, if it is there; `None` if others may give something back.
+    fn take(&self, expected: Expected) -> Option<Funding> {
         let mut ledger = self.budget.ledger();
         let others = ledger.holds.iter().filter(|(id, _)| **id != self.id).map(|(_, hold)| hold);
         let taken = others.clone().fold(ledger.used, |sum, hold| plus(sum, hold.amount));
@@ -139,23 +178,21 @@ impl TreeShare {
         let (amount, funding) = if pays(left, needed) {
             (needed, Funding::Paid)
         } else if others_under_way {
-            return Funding::Wait;
+            return None;
         } else {
             (within(left, expected.request), Funding::Short(left))
         };
         ledger.holds.insert(self.id, Hold { amount, is_under_way: funding == Funding::Paid });
-        funding
-    }
-
-    /// Completes when something is given back after this call.
-    pub(crate) fn freed(&self) -> Notified<'_> {
-        self.budget.freed.notified()
+        Some(funding)
     }
 
     /// The run has used so much.
     pub(crate) fn spend(&self, used: Spent) {
         if self.budget.is_unlimited() || used == Spent::default() {
             return;
+        }
+        if let Some(purse) = &self.budget.purse {
+            return purse.spend(&self.run, used);
         }
         let mut ledger = self.budget.ledger();
         ledger.used = plus(ledger.used, used);
@@ -169,6 +206,9 @@ impl TreeShare {
         if self.budget.is_unlimited() {
             return;
         }
+        if let Some(purse) = &self.budget.purse {
+            return purse.settle(&self.run, request);
+        }
         if let Some(hold) = self.budget.ledger().holds.get_mut(&self.id) {
             hold.is_under_way = false;
             hold.amount.tokens = hold.amount.tokens.min(request.tokens);
@@ -180,6 +220,9 @@ impl TreeShare {
 
 impl Drop for TreeShare {
     fn drop(&mut self) {
+        if let Some(purse) = self.budget.purse.as_ref().filter(|_| !self.budget.is_unlimited()) {
+            return purse.close(&self.run);
+        }
         self.budget.ledger().holds.remove(&self.id);
         self.budget.freed.notify_waiters();
     }
@@ -216,6 +259,14 @@ fn within(left: TreeAllowance, wanted: Spent) -> Spent {
 mod tests {
     use super::*;
 
+    const PAID: Option<Funding> = Some(Funding::Paid);
+
+    /// The shares of two runs.
+    fn shares(budget: &Arc<TreeBudget>) -> (TreeShare, TreeShare) {
+        let share = |run: &str| Arc::clone(budget).share(RunId::new(run));
+        (share("one"), share("other"))
+    }
+
     fn budget(max_tokens: u64) -> Arc<TreeBudget> {
         let limits = TreeLimits { max_tokens: Some(max_tokens), max_cost_usd: None };
         Arc::new(TreeBudget::new(limits, 0, 0.0))
@@ -240,52 +291,52 @@ mod tests {
     #[test]
     fn a_request_waits_for_those_of_others_and_gets_what_they_give_back() {
         let budget = budget(1000);
-        let (one, other) = (Arc::clone(&budget).share(), Arc::clone(&budget).share());
-        assert_eq!(one.take(turn(300)), Funding::Paid);
-        assert_eq!(other.take(turn(300)), Funding::Wait);
+        let (one, other) = shares(&budget);
+        assert_eq!(one.take(turn(300)), PAID);
+        assert_eq!(other.take(turn(300)), None);
         one.spend(tokens(100));
-        assert_eq!(other.take(turn(300)), Funding::Wait, "the last chance is still held");
+        assert_eq!(other.take(turn(300)), None, "the last chance is still held");
         one.settle(tokens(120));
-        assert_eq!(other.take(turn(300)), Funding::Paid);
+        assert_eq!(other.take(turn(300)), PAID);
         assert_eq!(budget.left().max_tokens, Some(900));
     }
 
     #[test]
     fn a_last_chance_is_never_taken_away_by_others() {
         let budget = budget(1000);
-        let (one, other) = (Arc::clone(&budget).share(), Arc::clone(&budget).share());
-        assert_eq!(one.take(turn(300)), Funding::Paid);
+        let (one, other) = shares(&budget);
+        assert_eq!(one.take(turn(300)), PAID);
         one.spend(tokens(300));
         one.settle(tokens(300));
-        assert_eq!(other.take(turn(300)), short(400));
-        assert_eq!(other.take(last_chance(350)), Funding::Paid);
-        assert_eq!(one.take(turn(300)), Funding::Wait);
+        assert_eq!(other.take(turn(300)), Some(short(400)));
+        assert_eq!(other.take(last_chance(350)), PAID);
+        assert_eq!(one.take(turn(300)), None);
         other.spend(tokens(350));
         drop(other);
-        assert_eq!(one.take(turn(300)), short(350));
-        assert_eq!(one.take(last_chance(350)), Funding::Paid);
+        assert_eq!(one.take(turn(300)), Some(short(350)));
+        assert_eq!(one.take(last_chance(350)), PAID);
     }
 
     #[test]
     fn a_run_that_is_dropped_holds_nothing() {
         let budget = budget(1000);
-        let (one, other) = (Arc::clone(&budget).share(), budget.share());
-        assert_eq!(one.take(turn(500)), Funding::Paid);
-        assert_eq!(other.take(turn(500)), Funding::Wait);
+        let (one, other) = shares(&budget);
+        assert_eq!(one.take(turn(500)), PAID);
+        assert_eq!(other.take(turn(500)), None);
         drop(one);
-        assert_eq!(other.take(turn(500)), Funding::Paid);
+        assert_eq!(other.take(turn(500)), PAID);
     }
 
     #[test]
     fn money_counts_like_tokens() {
         let limits = TreeLimits { max_tokens: None, max_cost_usd: Some(1.0) };
         let budget = Arc::new(TreeBudget::new(limits, 0, 0.25));
-        let (one, other) = (Arc::clone(&budget).share(), budget.share());
+        let (one, other) = shares(&budget);
         let turn = Expected { request: Spent { tokens: 9, cost_usd: 0.25 }, requests: 2 };
-        assert_eq!(one.take(turn), Funding::Paid);
+        assert_eq!(one.take(turn), PAID);
         one.spend(Spent { tokens: 9, cost_usd: 0.25 });
         one.settle(turn.request);
         let left = TreeAllowance { tokens: None, cost_usd: Some(0.25) };
-        assert_eq!(other.take(turn), Funding::Short(left));
+        assert_eq!(other.take(turn), Some(Funding::Short(left)));
     }
 }

@@ -55,6 +55,11 @@ impl Settling<'_> {
         Ok(git.with("GIT_DIR", &facts.git_dir).with("GIT_WORK_TREE", &facts.directory))
     }
 
+    /// The files of the worktree as they are, as a tree of the repository.
+    pub(super) async fn tree(&self) -> Result<String, WorktreeError> {
+        snapshot::tree(&self.git().await?, &self.worktrees.made()?).await
+    }
+
     /// The commit that the branch has; none if there is no such branch.
     async fn tip(&self, git: &Git) -> Result<Option<String>, WorktreeError> {
         let name = reference(self.facts);

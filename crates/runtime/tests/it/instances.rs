@@ -31,7 +31,7 @@ async fn run_by(script: &str) -> (TempDir, Runtime, RunResult) {
     (folder, runtime, RunResult::clone(&result))
 }
 
-const HELLO: &str = r#"echo '{"type":"hello","protocol":1,"version":"1","pid":1}';"#;
+const HELLO: &str = r#"echo '{"type":"hello","protocol":2,"version":"1","pid":1}';"#;
 
 #[tokio::test]
 async fn whatever_an_instance_says_the_run_ends_and_tells_why() {
@@ -46,7 +46,7 @@ async fn whatever_an_instance_says_the_run_ends_and_tells_why() {
         (r#"echo '{"type":"nonsense"}'"#.to_owned(), "unknown variant `nonsense`"),
         (
             r#"echo '{"type":"hello","protocol":9,"version":"9.0","pid":1}'; cat"#.to_owned(),
-            "speaks version 9 of the bridge, not 1",
+            "speaks version 9 of the bridge, not 2",
         ),
         (entries(started), "did not begin with hello"),
         (

@@ -25,6 +25,7 @@ mod replay;
 mod sandbox;
 #[cfg(test)]
 mod scenarios;
+mod standstill;
 mod store;
 #[cfg(test)]
 mod tools;

@@ -22,6 +22,7 @@ fn chosen(case: &Case) -> (String, ChosenBy) {
         env: case.env,
         call: case.call,
         call_provider: CallProvider::Unnamed,
+        asked_by: AskedBy::Person,
         allowlist: &[],
         definition: &definition,
         default_model: case.default,
@@ -70,6 +71,7 @@ fn placed(case: &Place, planning: Planning) -> (String, String, ChosenBy) {
         env: None,
         call: case.call,
         call_provider: CallProvider::Unnamed,
+        asked_by: AskedBy::Person,
         allowlist: &[],
         definition: &definition,
         default_model: None,
@@ -194,6 +196,7 @@ fn a_call_outside_the_allowlist_is_refused_with_the_list() {
         env: None,
         call: Some("z"),
         call_provider: CallProvider::Unnamed,
+        asked_by: AskedBy::Person,
         allowlist: &allowlist,
         definition: &definition,
         default_model: None,
@@ -231,6 +234,7 @@ fn planning_on_a_provider_of_ones_own_goes_by_its_settings() {
             env: None,
             call: None,
             call_provider: CallProvider::Unnamed,
+            asked_by: AskedBy::Person,
             allowlist: &[],
             definition: &definition,
             default_model: None,
@@ -278,6 +282,7 @@ fn the_allowlist_knows_a_model_with_the_provider_it_goes_to_anyway() {
             env: None,
             call: Some(call),
             call_provider: CallProvider::Unnamed,
+            asked_by: AskedBy::Person,
             allowlist: &allowlist,
             definition: &definition,
             default_model: None,
@@ -302,6 +307,7 @@ fn a_gateway_keeps_what_is_asked_of_it() {
             env: None,
             call: None,
             call_provider: CallProvider::Unnamed,
+            asked_by: AskedBy::Person,
             allowlist: &[],
             definition: &definition,
             default_model: None,
@@ -330,6 +336,7 @@ fn short_name(
         env: None,
         call: None,
         call_provider: CallProvider::Unnamed,
+        asked_by: AskedBy::Person,
         allowlist: &[],
         definition: &definition,
         default_model: default,
@@ -387,4 +394,51 @@ fn who_asks_by_a_short_name_gets_that_model_or_an_error_of_its_maker() {
         let expected = (provider.to_owned(), model.to_owned(), ChosenBy::Call);
         assert_eq!(placed(&call, Planning::No), expected, "{wish} under {parent:?}");
     }
+}
+
+#[test]
+fn a_short_name_that_an_agent_asks_for_falls_through_and_a_full_name_does_not() {
+    let definition =
+        ModelConfig { model: Some(ModelSelector::new("gpt-own")), ..ModelConfig::default() };
+    let allowlist = ["sonnet".to_owned()];
+    let ready = ["openai".to_owned()];
+    let mut question = ModelQuestion {
+        env: None,
+        call: Some("sonnet"),
+        call_provider: CallProvider::Unnamed,
+        asked_by: AskedBy::Agent,
+        allowlist: &[],
+        definition: &ModelConfig::default(),
+        default_model: None,
+        parent: ModelRef { model: "gpt-x", provider: "openai", reached: Reached::AtHome },
+        aliases: &BTreeMap::new(),
+        providers: &[],
+        ready: &ready,
+        planning: Planning::No,
+    };
+    let told = |question: &ModelQuestion<'_>| {
+        let choice = choose(question).unwrap();
+        (choice.provider, choice.model, choice.chosen_by, choice.passed_over)
+    };
+    let passed =
+        |model: &str, by| ("openai".to_owned(), model.to_owned(), by, Some("sonnet".to_owned()));
+    assert_eq!(told(&question), passed("gpt-x", ChosenBy::Parent));
+    question.allowlist = &allowlist;
+    assert_eq!(told(&question), passed("gpt-x", ChosenBy::Parent), "the call may ask for it");
+    question.default_model = Some("gpt-default");
+    assert_eq!(told(&question), passed("gpt-default", ChosenBy::Default));
+    question.definition = &definition;
+    assert_eq!(told(&question), passed("gpt-own", ChosenBy::Definition));
+    question.call = Some("opus");
+    assert_eq!(choose(&question).unwrap_err().allowed, allowlist, "not on the list");
+    question.allowlist = &[];
+    question.call = Some("claude-sonnet-5");
+    let full = ("anthropic".to_owned(), "claude-sonnet-5".to_owned(), ChosenBy::Call, None);
+    assert_eq!(told(&question), full, "that is an error of its provider");
+    let (call, asked_by) = (Some("sonnet"), AskedBy::Person);
+    let person = told(&ModelQuestion { call, asked_by, ..question.clone() });
+    assert_eq!((person.0.as_str(), person.2), ("anthropic", ChosenBy::Call));
+    let both = ["openai".to_owned(), "anthropic".to_owned()];
+    let set_up = told(&ModelQuestion { call, ready: &both, ..question });
+    assert_eq!((set_up.0.as_str(), set_up.2, set_up.3), ("anthropic", ChosenBy::Call, None));
 }

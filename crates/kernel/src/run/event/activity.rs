@@ -97,6 +97,8 @@ pub(crate) fn activity(
         | Event::Cancelled { .. }
         | Event::SubAgentStart { .. }
         | Event::SubAgentDetached { .. }
+        | Event::SubAgentClock { .. }
+        | Event::FilesKept { .. }
         | Event::SubAgentEnd { .. } => return None,
         Event::Queued { ahead } => (EventType::Queued, json!({"ahead": ahead})),
         Event::Started => return Some((EventType::Started, introduction(run))),
@@ -189,8 +191,10 @@ fn introduction(run: &Assignment) -> Map<String, Value> {
     ];
     // An agent without commands needs no sandbox.
     let sandbox = run.sandbox.as_ref().map(|sandbox| ("sandbox", json!(sandbox)));
+    let notices = Some(&run.notices).filter(|notices| !notices.is_empty());
+    let notices = notices.map(|notices| ("notices", json!(notices)));
     let routing = run.routing.as_ref().map(|routing| ("routing", json!(routing)));
-    let told = introduction.into_iter().chain(sandbox).chain(routing);
+    let told = introduction.into_iter().chain(sandbox).chain(notices).chain(routing);
     told.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 

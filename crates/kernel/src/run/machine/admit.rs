@@ -49,6 +49,8 @@ impl State {
             | Event::TextChunk { .. }
             | Event::ThoughtChunk { .. }
             | Event::ToolOutputChunk { .. }
+            | Event::FilesKept { .. }
+            | Event::SubAgentClock { .. }
             | Event::SubAgentEnd { .. } => (true, ""),
             Event::SubAgentStart { .. } | Event::SubAgentDetached { .. } => {
                 (!matches!(self.phase, Phase::New | Phase::Ended), "no subagent can begin here")

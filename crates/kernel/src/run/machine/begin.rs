@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     id::{QuestionId, ToolCallId},
-    rights::permission::{Foresight, Permission},
+    rights::{
+        permission::{Foresight, Permission},
+        tool_name::{BuiltinTool, ToolName},
+    },
     run::{
         event::{ApprovalDecision, Event},
         message::ToolCall,
@@ -54,7 +57,8 @@ impl Run {
         self.foreseen.get(id)
     }
 
-    /// Lets the next calls begin: all parallel calls up to the first exclusive one, or that one alone.
+    /// Lets the next calls begin: all parallel calls up to the first exclusive one, or that one alone. With
+    /// the first call that starts an agent all others that do so begin, wherever they stand.
     ///
     /// While any of them has begun, nobody is asked: questions come one at a time, in the order of the
     /// calls, once those that need none have returned. Calls that were approved begin when no question
@@ -158,7 +162,13 @@ impl Run {
         let open = || self.state.calls.open().filter_map(|(_, call)| Some((call, call.tool()?)));
         let is_parallel = |tool| self.assignment.concurrency(tool) == Concurrency::Parallel;
         let parallel = open().take_while(|(_, tool)| is_parallel(tool)).count();
-        let group = open().take(parallel.max(1)).map(|(call, _)| call);
+        let first = parallel.max(1);
+        let delegates = open().take(first).any(|(_, tool)| starts_agent(tool));
+        let joins = |(position, tool): (usize, &ToolName)| {
+            position < first || (delegates && starts_agent(tool))
+        };
+        let group = open().enumerate().filter(|(position, (_, tool))| joins((*position, tool)));
+        let group = group.map(|(_, (call, _))| call);
         let waiting = group.filter(|call| call.started_ms.is_none() && !call.is_asked());
         waiting.map(|call| call.id.clone()).collect()
     }
@@ -211,4 +221,9 @@ impl Run {
     pub(super) fn executable(&self, id: &ToolCallId) -> Option<&OpenCall> {
         self.state.open_call(id).filter(|call| call.tool().is_some())
     }
+}
+
+/// Whether a call of that tool starts an agent and waits for it.
+fn starts_agent(tool: &ToolName) -> bool {
+    matches!(tool.builtin(), Some(BuiltinTool::Task | BuiltinTool::SubagentRun))
 }

@@ -51,7 +51,7 @@ impl LastAnswer {
 }
 
 /// Tokens and money that were used, or are expected to be.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// Tokens; a guess where the provider does not count.
     pub tokens: u64,
@@ -71,7 +71,7 @@ impl Spent {
 }
 
 /// What is to be paid for before a request is sent.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
     /// What the request is expected to use.
     pub request: Spent,

@@ -10,8 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::repetition::Repeated;
 use crate::{
     id::{QuestionId, ToolCallId},
-    rights::tool_name::ToolName,
-    run::{event::Disposition, message::ToolResult},
+    rights::tool_name::{BuiltinTool, ToolName},
+    run::{
+        event::Disposition,
+        message::{ToolCall, ToolResult},
+    },
 };
 
 /// A call of the current turn.
@@ -29,6 +32,15 @@ pub(crate) struct OpenCall {
     #[serde(default)]
     pub(crate) asked: u32,
     pub(crate) answer: Option<ToolResult>,
+    /// The agent, or the beginning of its id, for whose result it waits while it is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) awaits: Option<String>,
+}
+
+/// The agent that a call names as `agent_id`.
+fn agent_asked_for(call: &ToolCall) -> Option<&str> {
+    let id = call.arguments().ok()?["agent_id"].as_str()?.trim();
+    (!id.is_empty()).then_some(id)
 }
 
 /// How far a call is with its approval.
@@ -57,7 +69,24 @@ pub(crate) enum Approval {
 impl OpenCall {
     pub(crate) fn new(id: ToolCallId, name: String, disposition: Disposition, streak: u32) -> Self {
         let approval = Approval::default();
-        Self { id, name, disposition, streak, started_ms: None, approval, asked: 0, answer: None }
+        Self {
+            id,
+            name,
+            disposition,
+            streak,
+            started_ms: None,
+            approval,
+            asked: 0,
+            answer: None,
+            awaits: None,
+        }
+    }
+
+    /// The same with the agent for whose result the call waits.
+    pub(crate) fn awaiting(self, made: &ToolCall) -> Self {
+        let is_output = self.tool().and_then(ToolName::builtin) == Some(BuiltinTool::TaskOutput);
+        let agent = agent_asked_for(made).filter(|_| is_output);
+        Self { awaits: agent.map(str::to_owned), ..self }
     }
 
     /// The tool's canonical name where it is known, else the name as the model spelled it.

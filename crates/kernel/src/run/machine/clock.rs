@@ -1,4 +1,5 @@
-//! The wall clock of a run: it stands while an approval is pending.
+//! The wall clock of a run: it stands while an approval is pending, its own or one that an agent waits for
+//! on which the run waits.
 //!
 //! Times are milliseconds on the caller's clock; nothing here reads one.
 
@@ -15,6 +16,9 @@ pub(crate) struct Clock {
     paused_ms: u64,
     paused_since_ms: Option<u64>,
     waiting: BTreeSet<ToolCallId>,
+    /// Whether an agent that the run waits for waits for a decision.
+    #[serde(default)]
+    waits_below: bool,
 }
 
 impl Clock {
@@ -26,20 +30,35 @@ impl Clock {
     /// A call begins to wait for a decision.
     pub(crate) fn wait_for(&mut self, call: ToolCallId, at_ms: u64) {
         self.waiting.insert(call);
-        self.paused_since_ms.get_or_insert(at_ms);
+        self.settle(at_ms);
     }
 
     /// A call no longer waits; the clock goes on when none does.
     pub(crate) fn stop_waiting_for(&mut self, call: &ToolCallId, at_ms: u64) {
-        if self.waiting.remove(call)
-            && self.waiting.is_empty()
-            && let Some(since) = self.paused_since_ms.take()
-        {
-            self.paused_ms = self.paused_ms.saturating_add(at_ms.saturating_sub(since));
+        self.waiting.remove(call);
+        self.settle(at_ms);
+    }
+
+    /// Whether an agent that the run waits for waits for a decision.
+    pub(crate) fn set_waits_below(&mut self, waits: bool, at_ms: u64) {
+        self.waits_below = waits;
+        self.settle(at_ms);
+    }
+
+    /// The clock stands or goes on, by what is waited for.
+    fn settle(&mut self, at_ms: u64) {
+        let stands = self.waits_below || !self.waiting.is_empty();
+        match (stands, self.paused_since_ms) {
+            (true, None) => self.paused_since_ms = Some(at_ms),
+            (false, Some(since)) => {
+                self.paused_ms = self.paused_ms.saturating_add(at_ms.saturating_sub(since));
+                self.paused_since_ms = None;
+            }
+            (true, Some(_)) | (false, None) => {}
         }
     }
 
-    /// Whether a call waits.
+    /// Whether the clock stands.
     pub(crate) fn is_paused(&self) -> bool {
         self.paused_since_ms.is_some()
     }
@@ -79,5 +98,11 @@ mod tests {
         clock.stop_waiting_for(&b, 700);
         assert_eq!((clock.used_ms(750), clock.elapsed_ms(750)), (150, 650));
         assert_eq!(clock.deadline_ms(1000), Some(1600));
+        clock.set_waits_below(true, 800);
+        clock.wait_for(a.clone(), 850);
+        clock.set_waits_below(false, 900);
+        assert_eq!((clock.used_ms(950), clock.deadline_ms(1000)), (200, None));
+        clock.stop_waiting_for(&a, 1000);
+        assert_eq!((clock.used_ms(1100), clock.deadline_ms(1000)), (300, Some(1800)));
     }
 }

@@ -4,7 +4,7 @@
 //! model, for tools, or for nothing more. Since a decision depends on the state alone, a run that was
 //! cut off between two decisions takes up the second where it left off.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     Run,
@@ -13,12 +13,15 @@ use super::{
     repetition::{LOOP_FROM, REMARK_FROM},
     state::{Grace, LastReply, Phase, Stop, Wholeness},
 };
-use crate::run::{
-    assignment::{BackgroundWork, Finish},
-    event::{Disposition, Event, Progress},
-    message::{Message, ToolResult},
-    outcome::{Ending, RecoveredFrom, Status},
-    tool_spec::Repeatability,
+use crate::{
+    id::RunId,
+    run::{
+        assignment::{BackgroundWork, Finish},
+        event::{Disposition, Event, Progress},
+        message::{Message, ToolResult},
+        outcome::{Ending, RecoveredFrom, Status},
+        tool_spec::Repeatability,
+    },
 };
 
 /// Turns of a last chance.
@@ -228,7 +231,9 @@ impl Run {
         let limits = &self.assignment.limits;
         match (reason, self.assignment.finish) {
             (RecoveredFrom::Timeout, _) => {
-                format!("the time limit of {} s was reached", limits.max_time_seconds)
+                let reached =
+                    format!("the time limit of {} s was reached", limits.max_time_seconds);
+                with_pending(reached, &self.state.pending)
             }
             (RecoveredFrom::MaxTurns, _) => {
                 let turns = if limits.max_turns == 1 { "turn" } else { "turns" };
@@ -321,6 +326,18 @@ impl Run {
             max_seconds: u64::from(limits.max_time_seconds),
         }
     }
+}
+
+/// The same sentence with the agents whose results were pending.
+fn with_pending(reached: String, pending: &BTreeSet<RunId>) -> String {
+    if pending.is_empty() {
+        return reached;
+    }
+    let agents: Vec<&str> = pending.iter().map(RunId::as_str).collect();
+    format!(
+        "{reached} while agents were pending: {} (`attache output ID` shows what one has, `attache run --resume ID` continues it)",
+        agents.join(", ")
+    )
 }
 
 /// An answer to a call in the place of its tool.

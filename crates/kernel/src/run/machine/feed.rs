@@ -369,7 +369,7 @@ impl Run {
         self.happened(Event::Announced { message, letter: None, delivers }, now)
     }
 
-    /// A subagent of this run began, went to the background, or ended.
+    /// A subagent of this run began, went to the background, waits for somebody's answer, or ended.
     pub fn subagent(&mut self, note: SubagentNote, now: Duration) -> Vec<Event> {
         if self.has_ended() || self.state.phase == Phase::New {
             return Vec::new();

@@ -86,10 +86,16 @@ pub struct State {
     /// The agents that calls of this turn wait for, and whose results no answer has yet.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) attended: BTreeSet<RunId>,
+    /// The agents whose clocks stand, since somebody is being asked.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    asking: BTreeSet<RunId>,
     pub(crate) artifacts: Vec<Artifact>,
     /// What tools did to files, in order.
     #[serde(default)]
     pub(crate) changes: Vec<FileChange>,
+    /// The agents whose results were not there when the time was up.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) pending: BTreeSet<RunId>,
     pub(crate) grace: Option<Grace>,
     pub(crate) tree_budget_spent: bool,
     /// What the run may use in all, since the tree had no more for it.
@@ -101,19 +107,48 @@ pub struct State {
 
 impl State {
     /// Takes in what happened at that time.
-    #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     pub(crate) fn apply(&mut self, event: &Event, at_ms: u64) {
-        if event.leaves_the_run_alone() {
+        if event.leaves_the_run_alone() || self.phase == Phase::Ended {
             return;
         }
         let at_ms = at_ms.max(self.now_ms);
         self.now_ms = at_ms;
+        self.take_in(event, at_ms);
+        let waits_below = self.asking.iter().any(|agent| self.waits_for(agent));
+        self.clock.set_waits_below(waits_below, at_ms);
+    }
+
+    /// Whether the run does nothing but wait for that agent, or for others beside it.
+    fn waits_for(&self, agent: &RunId) -> bool {
+        let is_asked_for = |call: &OpenCall| {
+            let asked = call.awaits.as_deref().filter(|_| call.is_under_way());
+            asked.is_some_and(|id| agent.as_str().starts_with(id))
+        };
+        match self.phase {
+            Phase::Awaiting => self.background.contains(agent),
+            Phase::Tools => {
+                self.attended.contains(agent)
+                    || self.calls.open().any(|(_, call)| is_asked_for(call))
+            }
+            _ => false,
+        }
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm for each event")]
+    fn take_in(&mut self, event: &Event, at_ms: u64) {
         match event {
             Event::Queued { .. }
             | Event::TextChunk { .. }
             | Event::ThoughtChunk { .. }
             | Event::ToolOutputChunk { .. }
-            | Event::SubAgentEnd { .. } => {}
+            | Event::FilesKept { .. } => {}
+            Event::SubAgentClock { agent_id, stands: true } => {
+                self.asking.insert(agent_id.clone());
+            }
+            Event::SubAgentClock { agent_id, stands: false }
+            | Event::SubAgentEnd { agent_id, .. } => {
+                self.asking.remove(agent_id);
+            }
             Event::SubAgentStart { agent_id, attendance: Attendance::Foreground, .. } => {
                 self.attended.insert(agent_id.clone());
             }
@@ -199,6 +234,7 @@ impl State {
                 self.deliver(delivers);
             }
             Event::TimeUp { answer_lost } => {
+                self.pending = self.background.union(&self.attended).cloned().collect();
                 self.lose_answer(*answer_lost);
                 self.halt(Stop::TimeUp);
             }

@@ -27,7 +27,7 @@ use crate::{
     clock,
     events::EventLog,
     store::{JournalWriter, Store, StoreError},
-    tasks::{LiveRun, TreeBudget},
+    tasks::{LiveRun, TreeBudget, TreeShare},
 };
 
 /// What went wrong.
@@ -53,6 +53,8 @@ pub(super) struct Keeper {
     live: Arc<LiveRun>,
     store: Option<Arc<dyn Store>>,
     budget: Arc<TreeBudget>,
+    /// What the run and those below it hold of the budget.
+    shares: BTreeMap<RunId, Arc<TreeShare>>,
     next_seq: u64,
     /// What is in the journal before the instance begins.
     so_far: Vec<Entry>,
@@ -77,6 +79,7 @@ impl Keeper {
             live,
             store: None,
             budget: Arc::default(),
+            shares: BTreeMap::new(),
             next_seq: 1,
             so_far: Vec::new(),
             below: BTreeMap::new(),
@@ -104,6 +107,17 @@ impl Keeper {
     pub(super) fn left(&self) -> TreeAllowance {
         let left = self.budget.left();
         TreeAllowance { tokens: left.max_tokens, cost_usd: left.max_cost_usd }
+    }
+
+    /// What that run of the instance holds of the budget.
+    pub(super) fn share(&mut self, run: &RunId) -> Arc<TreeShare> {
+        let share = || Arc::new(Arc::clone(&self.budget).share(run.clone()));
+        Arc::clone(self.shares.entry(run.clone()).or_insert_with(share))
+    }
+
+    /// That run of the instance has ended.
+    pub(super) fn close_share(&mut self, run: &RunId) {
+        self.shares.remove(run);
     }
 
     /// The journal so far.
@@ -162,8 +176,6 @@ impl Keeper {
             if let Event::Announced { letter: Some(id), .. } = &entry.event {
                 read.push(Letter { id: Some(id.clone()), text: String::new() });
             }
-            // That the budget is spent is told to the instance, whose run ends by it.
-            self.budget.use_up(&entry.event);
         }
         self.write(entries).await?;
         Ok(read)
@@ -200,7 +212,6 @@ impl Keeper {
             log.show(RunEvent { run, seq, ts, event, detail });
             return;
         }
-        self.budget.use_up(&event);
         log.recorded(seq, || vec![RunEvent { run, seq, ts, event, detail }]);
     }
 

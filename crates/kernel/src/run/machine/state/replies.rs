@@ -32,7 +32,7 @@ impl State {
                 }
             };
             let call = OpenCall::new(made.id.clone(), made.name.clone(), disposition, 1);
-            OpenCall { answer, ..call }
+            OpenCall { answer, ..call.awaiting(made) }
         });
         self.calls = calls.collect::<Vec<_>>().into();
         self.announcements.clone_from(&reopened.afterwards);
@@ -54,7 +54,9 @@ impl State {
         let streaks = self.streaks(message, dispositions);
         let calls = message.calls().zip(dispositions).zip(streaks);
         let calls = calls.map(|((call, disposition), streak)| {
-            OpenCall::new(call.id.clone(), call.name.clone(), disposition.clone(), streak)
+            let open =
+                OpenCall::new(call.id.clone(), call.name.clone(), disposition.clone(), streak);
+            open.awaiting(call)
         });
         self.calls = calls.collect::<Vec<_>>().into();
         self.call_ids.extend(self.calls.iter().map(|call| call.id.clone()));

@@ -93,6 +93,39 @@ fn parallel_calls_are_answered_in_order_and_once() {
 }
 
 #[test]
+fn agents_of_one_turn_start_together_and_other_calls_keep_their_order() {
+    let starts = |builtin: BuiltinTool| tool(builtin, Concurrency::Parallel, Repeatability::Once);
+    let agent = || {
+        let mut tools = assignment().tools;
+        tools.extend([starts(BuiltinTool::Task), starts(BuiltinTool::SubagentRun)]);
+        assignment().with_tools(tools)
+    };
+    let task = |id: &str| call(id, "Task", "{}");
+    let shell = |id: &str| call(id, "shell", "{\"command\": \"ls\"}");
+    let groups = |calls: Vec<AssistantPart>| {
+        let mut script = Script::begin(agent());
+        script.replies(calls);
+        let mut groups = Vec::new();
+        while script.run.next_step() == Step::BeginCalls {
+            script.does(Run::begin_calls);
+            let Step::CallTools(begun) = script.run.next_step() else { panic!("none began") };
+            let begun: Vec<String> = begun.iter().map(|call| call.id.to_string()).collect();
+            for id in begun.iter().rev() {
+                script.returns(id, id);
+            }
+            groups.push(begun.join(" "));
+        }
+        let answered: Vec<String> = script.results().into_iter().map(|(id, _)| id).collect();
+        (groups, answered.join(" "))
+    };
+    let one = groups(vec![task("a"), shell("b"), task("c"), shell("d"), read("e", "1")]);
+    assert_eq!(one, (vec!["a c".into(), "b".into(), "d".into(), "e".into()], "a b c d e".into()));
+    let run = call("d", "subagent_run", "{}");
+    let two = groups(vec![shell("a"), task("b"), shell("c"), run, read("e", "1")]);
+    assert_eq!(two, (vec!["a".into(), "b d".into(), "c".into(), "e".into()], "a b c d e".into()));
+}
+
+#[test]
 fn ids_that_are_taken_or_missing_get_a_number() {
     let mut script = Script::begin(assignment());
     script.replies(vec![read("a", "1"), read("a", "2"), read("", "3"), read("b", "4")]);
@@ -237,4 +270,47 @@ fn signatures_and_provider_data_are_sent_back_unchanged() {
     let request = script.model_request();
     let kept = &request.messages.messages()[2];
     assert_eq!(**kept, Message::Assistant { content });
+}
+
+#[test]
+fn the_files_of_a_turn_are_known_if_they_were_kept_after_the_last_change() {
+    use crate::run::{files_then::FilesThen, transcript::Entry};
+    let entries = |events: &[&str]| -> Vec<Entry> {
+        let parsed = events.iter().zip(1..).map(|(event, seq)| {
+            let event = match event.split_once(' ') {
+                Some(("turn", turn)) => json!({"type": "turn_started", "turn": turn.parse::<u32>().unwrap(),
+                    "grace": false, "progress": {"turns_completed": 0, "max_turns": 9,
+                        "elapsed_seconds": 0, "max_seconds": 9}}),
+                Some(("kept", turn)) => {
+                    json!({"type": "files_kept", "turn": turn.parse::<u32>().unwrap(), "tree": format!("tree-{turn}")})
+                }
+                Some((_, tool)) => json!({"type": "tool_started", "call_id": "a", "tool_name": tool}),
+                None => Value::Null,
+            };
+            Entry::new(seq, "t", Duration::ZERO, serde_json::from_value(event).unwrap())
+        });
+        parsed.collect()
+    };
+    let tree = |name: &str| FilesThen::Tree(name.to_owned());
+    let resumed = assignment().resumed_as(RunId::new("agent-2"), "go on");
+    let work = ["turn 1", "call read_file", "turn 2", "call shell", "turn 3", "kept 2", "turn 4"];
+    for (turn, run, events, expected) in [
+        (1, assignment(), &work[..], FilesThen::AsBegun),
+        (2, assignment(), &work, tree("tree-2")),
+        (3, assignment(), &work, tree("tree-2")),
+        // A transcript of an earlier version, and a tool that nobody knows.
+        (2, assignment(), &work[..5], FilesThen::Unknown),
+        (1, assignment(), &["turn 1", "call mcp__a__b"], FilesThen::Unknown),
+        (
+            3,
+            assignment(),
+            &["turn 1", "call shell", "kept 1", "turn 2", "call shell"],
+            FilesThen::Unknown,
+        ),
+        // It began with what another run had left.
+        (1, resumed.clone(), &["turn 1", "call read_file"], FilesThen::Unknown),
+        (1, resumed, &["turn 1", "kept 0", "call read_file"], tree("tree-0")),
+    ] {
+        assert_eq!(FilesThen::after(turn, &run, &entries(events)), expected, "{turn}: {events:?}");
+    }
 }

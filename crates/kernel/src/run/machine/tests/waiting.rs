@@ -323,6 +323,8 @@ fn without_a_last_chance_an_answer_before_its_background_agents_end_is_a_piece()
     let ending = script.outcome().ending;
     assert_eq!((ending.status, ending.partial), (Status::Timeout, true));
     assert_eq!(ending.result, "They work.");
+    let told = ending.error.unwrap();
+    assert!(told.contains("while agents were pending: agent-7 (`attache output ID`"), "{told}");
 }
 
 #[test]
@@ -366,4 +368,43 @@ fn waiting_for_a_command_is_no_loop() {
     assert!(script.offered().len() > 1, "no last chance");
     writes(&mut script, 6, r#"{"session_id": 1, "chars": "y\n"}"#);
     assert_eq!(script.offered(), ["complete_task"]);
+}
+
+#[test]
+fn the_clock_stands_while_an_agent_that_is_waited_for_waits_for_an_answer() {
+    let clock = |script: &mut Script, stands: bool| {
+        let note = SubagentNote::Clock { agent_id: RunId::new("agent-7"), stands };
+        script.does(|run, now| run.subagent(note, now));
+    };
+    // It works on while the agent asks: the time counts.
+    let output = tool(BuiltinTool::TaskOutput, Concurrency::Parallel, Repeatability::Repeatable);
+    let mut script = Script::begin(main_agent().with_tools(vec![output]));
+    launches(&mut script, "agent-7");
+    clock(&mut script, true);
+    assert!(!script.run.clock_stands());
+    script.passes(10_000);
+    // It waits for the agent's result.
+    script.replies(vec![call("a", "TaskOutput", r#"{"agent_id": "agent-7"}"#)]);
+    assert!(!script.run.clock_stands());
+    script.begins("a");
+    assert!(script.run.clock_stands());
+    assert_eq!(script.run.deadline(), None);
+    script.passes(1_000_000).returns("a", "it still runs");
+    assert!(!script.run.clock_stands());
+    assert_eq!(script.run.deadline(), Some(Duration::from_secs(1100)));
+    // It has nothing else to do.
+    script.says("It works.");
+    assert_eq!((script.run.next_step(), script.run.clock_stands()), (Step::Await, true));
+    clock(&mut script, false);
+    assert!(!script.run.clock_stands());
+    clock(&mut script, true);
+    script.passes(1_000_000);
+    let ended = SubagentNote::Ended {
+        agent_id: RunId::new("agent-7"),
+        name: AgentName::new("helper"),
+        success: true,
+    };
+    script.does(|run, now| run.subagent(ended, now));
+    assert!(!script.run.clock_stands(), "an agent that has ended asks nobody");
+    assert_eq!(script.run.deadline(), Some(Duration::from_mins(35)));
 }
