@@ -53,7 +53,7 @@ pub use self::{
     workplace::Workplace,
 };
 use crate::{
-    agents::{discovery::Discovery, trust::TrustStore},
+    agents::{discovery::Discovery, trust::TrustStore, used::UsedAgents},
     approvals::{Approvals, Approver},
     bridge::{InInstance, Instances},
     clock,
@@ -85,6 +85,8 @@ pub struct Host {
     pub tree: TreeLimits,
     /// Which calls are asked about, allowed and refused.
     pub policy: Arc<Policy>,
+    /// How often agents were used.
+    pub used: Arc<UsedAgents>,
     /// How an instance of the program is started; none where it cannot be.
     pub instances: Option<Arc<Instances>>,
 }

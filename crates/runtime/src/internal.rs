@@ -14,6 +14,10 @@ pub mod agents {
         }
     }
 
+    pub mod used {
+        pub use crate::agents::used::UsedAgents;
+    }
+
     pub mod trust {
         pub use crate::agents::trust::{
             ContentHash, TrustError, TrustStore, TrustedFile, resolved_base_dir,

@@ -5,7 +5,7 @@
 
 mod builder;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use attache_kernel::{agent::registry::Inventory, id::RunId, run::Run};
 use tokio_util::task::AbortOnDropHandle;
@@ -131,6 +131,12 @@ impl Runtime {
     /// The runs under way.
     pub fn runs(&self) -> Vec<RunId> {
         self.runs.runs()
+    }
+
+    /// Forgets the results of background agents that ended longer ago, for programs that run for long. Those
+    /// that still work stay, and a result that is asked for later is read from its transcript.
+    pub fn cleanup_old_tasks(&self, older_than: Duration) {
+        self.runs.cleanup_old_tasks(older_than);
     }
 
     /// Where runs are written down.

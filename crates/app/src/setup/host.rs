@@ -20,6 +20,7 @@ use attache_kernel::{
 };
 use attache_offline::OfflineModel;
 use attache_runtime::internal::{
+    agents::used::UsedAgents,
     executor::Patience,
     host::{
         Host, Leave, McpOffer, ModelPolicy, Models, Offer, OrderError, ParentModel, Providers,
@@ -179,6 +180,7 @@ impl Setup {
                 max_cost_usd: settings.subagents.max_tree_cost_usd,
             },
             policy: self.policy(),
+            used: Arc::new(UsedAgents::in_file(self.attache_home.join("agents-used.json"))),
             instances: Some(Arc::new(instance::instances(self))),
         };
         let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));

@@ -416,3 +416,37 @@ fn without_runs_there_is_nothing_to_show() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("there are no transcripts yet"), "{ran:?}");
 }
+
+#[test]
+fn of_two_resumes_at_once_one_is_refused_and_a_limit_can_be_gone_beyond() {
+    let gate = Gate::new();
+    let server = ScriptedServer::start();
+    server.answer(API.answer(&looks(100).then_text(["Looking."])));
+    server.answer(API.answer(&Turn::empty().then_text(["Half."]).using(used(100))));
+    let project = lab(&server, API, "");
+    // It ends at a limit.
+    let limited = ["run", "Explore", "where?", "--max-turns", "1", "--json", "-q"];
+    let ended: Value = serde_json::from_str(&project.run(&limited).stdout).unwrap();
+    assert_eq!(ended["status"], "max_turns", "{ended}");
+    let id = ended["agent_id"].as_str().unwrap();
+    server.answer(API.answer(&completes("Found.")).gated(&gate, 0));
+    let resume = ["run", "--resume", id, "go on", "--max-turns", "5", "--json", "-q"];
+    let first = { project.command(&resume) }.stdout(Stdio::piped()).spawn().unwrap();
+    gate.wait_until_reached(1);
+    let second = project.run(&resume);
+    assert_eq!((second.code, second.stdout.as_str()), (Some(2), ""), "{second:?}");
+    assert!(
+        second.stderr.contains(&format!("the run {id} is being resumed by agent-")),
+        "{second:?}"
+    );
+    gate.open();
+    let first = first.wait_with_output().unwrap();
+    let first: Value = serde_json::from_slice(&first.stdout).unwrap();
+    assert_eq!((&first["result"], &first["resumed_from"]), (&json!("Found."), &json!(id)));
+    // After its end it can be resumed again, and the past is whole.
+    server.answer(API.answer(&completes("Once more.")));
+    assert_eq!(project.json(&resume)["result"], "Once more.");
+    let said = server.requests().pop().unwrap().json()["messages"].to_string();
+    assert!(said.contains("where?") && said.contains("Looking."), "{said}");
+    server.assert_done();
+}

@@ -215,8 +215,7 @@ fn children_that_hang_die_or_flood_harm_nobody_else() {
         (4, Answer::new().body("<html>").reset()),
     ];
     let server = play.start();
-    let settings = "request_max_retries = 1\nsubagents.default_timeout_seconds = 1";
-    let project = lab(&server, API, settings);
+    let project = lab(&server, API, "subagents.default_timeout_seconds = 1");
     let agents = AGENTS
         .replace("\"maxTimeSeconds\": 60", "\"gracePeriodSeconds\": 1, \"maxTimeSeconds\": 2");
     let child = project
@@ -313,6 +312,11 @@ fn killed_in_any_phase_it_goes_on_where_it_was() {
             assert!(!is_child || named == 1, "{held}: {agent} in {last}");
         }
         assert!(!states(&project).contains(&"running".to_owned()), "{held}");
+        // The journals have what the server sent, but for answers that were under way when the process was
+        // killed: the one that was held, and at most one of each other child.
+        let spent = project.json(&["usage", "--json"])["total"]["total_tokens"].as_u64().unwrap();
+        let lost = play.tokens() - spent;
+        assert!((110..=330).contains(&lost) && lost.is_multiple_of(110), "{held}: {lost}");
         assert_no_process(&project);
     }
 }

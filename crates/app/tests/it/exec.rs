@@ -416,3 +416,92 @@ fn when_the_time_is_up_what_was_pending_is_named() {
     );
     assert!(ran.stderr.contains(&told), "{ran:?}");
 }
+
+#[test]
+fn lines_of_agents_come_between_those_of_a_plain_chat() {
+    let server = ScriptedServer::start();
+    server.answer(API.answer(&tool_call("call_1", "Task", &task("one")).using(used(1000))));
+    server.answer(API.answer(&completes("found it")));
+    server.answer(API.answer(&text(["It found it."]).using(used(2000))));
+    let project = lab(&server, API, "");
+    let ran = project.run_with_input(&["chat", "--plain", "--agents", AGENTS], "look\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "It found it.\n"), "{ran:?}");
+    let place = |words: &str| ran.stderr.find(words).unwrap_or_else(|| panic!("{words}: {ran:?}"));
+    let places = ["[attache] → Task", "[worker] Starting: look around", "[worker] Completed"];
+    assert!(places.map(place).is_sorted(), "{ran:?}");
+    server.assert_done();
+}
+
+#[test]
+fn a_thousand_agents_do_not_fill_the_prompt_and_those_that_are_used_come_first() {
+    let server = ScriptedServer::start();
+    let project = lab(&server, API, "");
+    for number in 0..1000 {
+        let text = format!(
+            "---\nname: agent-{number:03}\ndescription: Knows all about subject number {number}.\n---\nYou know."
+        );
+        project.file(&format!("~/.attache/agents/agent-{number:03}.md"), &text);
+    }
+    let described = |server: &ScriptedServer| {
+        server.answer(API.answer(&text(["Hello."])));
+        assert_eq!(project.run(&["exec", "hello"]).code, Some(0));
+        let request = server.requests().pop().unwrap().json();
+        let tools = request["tools"].as_array().unwrap().clone();
+        let task = tools.iter().find(|tool| tool["function"]["name"] == "Task").unwrap();
+        task["function"]["description"].as_str().unwrap().to_owned()
+    };
+    let before = described(&server);
+    assert!(before.len() < 5000, "{}", before.len());
+    assert!(before.contains("- agent-000: ") && before.contains("- Explore: "), "{before}");
+    assert!(before.contains("more: subagent_list with a query)"), "{before}");
+    assert!(!before.contains("agent-777"), "{before}");
+    server.answer(API.answer(&completes("known")));
+    let run = project.run(&["run", "agent-777", "what do you know?", "-q"]);
+    assert_eq!(run.stdout, "known\n", "{run:?}");
+    let after = described(&server);
+    assert!(after.len() < 5000 && after.contains("- agent-777: "), "{after}");
+    server.assert_done();
+}
+
+#[test]
+fn headers_tell_where_a_session_comes_from_and_origins_who_started_an_agent() {
+    let server = ScriptedServer::start();
+    let below = json!({"subagent_type": "worker", "prompt": "deeper", "description": "dig"});
+    let boss = json!({"subagent_type": "boss", "prompt": "delegate", "description": "lead"});
+    server.answer(API.answer(&tool_call("call_1", "Task", &boss).using(used(1000))));
+    server.answer(API.answer(&tool_call("call_2", "Task", &below).using(used(100))));
+    server.answer(API.answer(&completes("dug")));
+    server.answer(API.answer(&completes("led")));
+    server.answer(API.answer(&text(["Done."]).using(used(2000))));
+    let project = lab(&server, API, "subagents.max_depth = 2");
+    let agents = r#"{"boss": {"description": "Leads.", "prompt": "You lead."},
+        "worker": {"description": "Works.", "prompt": "You work.", "tools": ["Read"]}}"#;
+    let ran = project.run(&["exec", "go", "--agents", agents, "-q"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{ran:?}");
+    let tasks = project.json(&["tasks", "--all", "--json"]);
+    let lines = |agent: &str| -> Vec<Value> {
+        let mut tasks = tasks.as_array().unwrap().iter();
+        let task = tasks.find(|task| task["agent_type"] == agent).unwrap();
+        let text = std::fs::read_to_string(task["transcript"].as_str().unwrap()).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    for (agent, source, origin) in [
+        ("attache", json!("exec"), Some(json!("main"))),
+        ("boss", json!({"sub_agent": {"custom": "boss"}}), Some(json!({"sub_agent": "boss"}))),
+        ("worker", json!({"sub_agent": {"custom": "worker"}}), None),
+    ] {
+        let lines = lines(agent);
+        assert_eq!(lines[0]["run"]["source"], source, "{agent}");
+        let origins: Vec<&Value> = lines
+            .iter()
+            .filter(|line| {
+                let kind = line["event"]["type"].as_str().unwrap_or_default();
+                ["sub_agent_start", "sub_agent_end"].contains(&kind)
+            })
+            .map(|line| &line["event"]["origin"])
+            .collect();
+        let expected: Vec<&Value> = origin.iter().chain(&origin).collect();
+        assert_eq!(origins, expected, "{agent}");
+    }
+    server.assert_done();
+}

@@ -1,11 +1,16 @@
 //! Which agents a model is told of when it may delegate.
 //!
 //! Invariant: however many agents there are, the list is short: it is paid for on every turn. Those
-//! nearest to the user come first, and the others are found through `subagent_list`.
+//! nearest to the user come first, of these the most used, and the others are found through `subagent_list`.
 
-use attache_kernel::agent::{
-    definition::Scope,
-    registry::{Record, Status},
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use attache_kernel::{
+    agent::{
+        definition::Scope,
+        registry::{Record, Status},
+    },
+    id::AgentName,
 };
 
 /// How long the whole list may be, and one description in it.
@@ -18,12 +23,17 @@ pub(super) fn runnable(records: &[Record]) -> Vec<&Record> {
         .iter()
         .filter(|record| record.status == Status::Active && record.definition.is_some())
         .collect();
-    runnable.sort_by_key(|record| match record.scope {
+    runnable.sort_by_key(|record| nearness(record));
+    runnable
+}
+
+/// How near to the user an agent is.
+fn nearness(record: &Record) -> u8 {
+    match record.scope {
         Scope::Session | Scope::Project => 0,
         Scope::User => 1,
         Scope::Builtin => 2,
-    });
-    runnable
+    }
 }
 
 /// The names alone, as many as fit on a line or two.
@@ -37,13 +47,22 @@ pub(super) fn names(records: &[Record]) -> String {
     }
 }
 
-/// The list for a tool's description. Built-in agents are always in it.
-pub(super) fn list(records: &[Record]) -> String {
+/// The list for a tool's description. Built-in agents are always in it. Where not all fit, those of a scope
+/// that are used most come first.
+pub(super) fn list(records: &[Record], uses: impl FnOnce() -> BTreeMap<String, u32>) -> String {
     let runnable = runnable(records);
-    let (builtin, others): (Vec<_>, Vec<_>) =
+    let (builtin, mut others): (Vec<&Record>, Vec<&Record>) =
         runnable.iter().partition(|record| record.scope == Scope::Builtin);
     let builtin: Vec<String> = builtin.into_iter().map(line).collect();
     let mut left = LONGEST_LIST.saturating_sub(builtin.iter().map(String::len).sum());
+    let is_too_long = others.iter().map(|record| line(record).len()).sum::<usize>() > left;
+    if is_too_long {
+        let uses = uses();
+        let used = |record: &Record| {
+            uses.get(&*AgentName::new(&record.name).key().to_string()).copied().unwrap_or_default()
+        };
+        others.sort_by_cached_key(|record| (nearness(record), Reverse(used(record))));
+    }
     let mut lines = Vec::new();
     for record in &others {
         let line = line(record);

@@ -223,7 +223,7 @@ impl Delegation for Task {
     }
 
     fn spec_for(&self, host: &Host) -> Option<ToolSpec> {
-        let agents = offered::list(&host.agents().records);
+        let agents = offered::list(&host.agents().records, || host.used.counts());
         let description = format!("{}\n\nAgents:\n{agents}", self.spec.description);
         Some(ToolSpec { description: description.into(), ..self.spec.clone() })
     }

@@ -268,6 +268,7 @@ impl RuntimeBuilder {
             },
             tree: self.tree,
             policy: Arc::new(self.permissions),
+            used: Arc::default(),
             instances: self.instances,
         };
         let runs = Runs::with_tools(store, self.patience, self.tools).with_commands(self.commands);

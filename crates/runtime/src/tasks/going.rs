@@ -21,6 +21,7 @@ use super::{
     run_changes::{changes_in_worktree, written_files},
 };
 use crate::{
+    agents::used::UsedAgents,
     bridge::{self, Seat},
     executor::{Broken, Execution, drive},
     store::{Mail, MailKind, Mailbox, ResumeClaim, Secrets, StoreError},
@@ -46,12 +47,14 @@ impl Going {
         let Self { live, transcript, worktree, claim, secrets, mailbox, seat } = self;
         let _closed = live.events.closed_on_drop();
         let _tree_closed = live.parent.is_none().then(|| live.tree.closed_on_drop());
+        let counted = count_use(used_agents(&execution), &live.run);
         let carried_out =
             carry_out((execution, seat), &live, transcript, worktree).instrument(span.clone());
         let result = tokio::select! {
             biased;
             result = carried_out => masked(&secrets, result),
             never = collect_mail(&*mailbox, &live) => match never {},
+            never = counted => match never {},
         };
         tell(&span, &result);
         tell_content(&span, &secrets.mask(&live.run.task), &result);
@@ -65,6 +68,21 @@ impl Going {
         }
         result
     }
+}
+
+/// Where it is counted how often agents are used.
+fn used_agents(execution: &Execution) -> Option<Arc<UsedAgents>> {
+    let delegate = execution.context.delegate.as_ref();
+    delegate.map(|delegate| Arc::clone(&delegate.host().used))
+}
+
+/// Counts the use of an agent, off the threads that drive runs. The main agent is not one to choose.
+async fn count_use(used: Option<Arc<UsedAgents>>, run: &Assignment) -> Infallible {
+    let key = run.definition.agent_type.key().to_string();
+    if let Some(used) = used.filter(|used| run.depth > 0 && !used.has_counted(&key)) {
+        tokio::task::spawn_blocking(move || used.count(&key)).await.unwrap_or_default();
+    }
+    std::future::pending().await
 }
 
 /// Brings what other processes leave for a run to its inbox, and stops it when one says so.

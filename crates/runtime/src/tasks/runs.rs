@@ -9,6 +9,7 @@ use std::{
     collections::BTreeMap,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
 };
 
 use attache_kernel::{
@@ -175,6 +176,16 @@ impl Runs {
     /// The handle of a run under way.
     pub fn handle(&self, id: &RunId) -> Option<RunHandle> {
         self.shared.runs().get(id).map(|owned| owned.handle.clone())
+    }
+
+    /// Forgets the results of background agents that ended longer ago; see
+    /// [`Runtime::cleanup_old_tasks`](crate::prelude::Runtime::cleanup_old_tasks).
+    pub fn cleanup_old_tasks(&self, older_than: Duration) {
+        let runs: Vec<RunHandle> =
+            self.shared.runs().values().map(|owned| owned.handle.clone()).collect();
+        for run in &runs {
+            run.live().children.forget_older(older_than);
+        }
     }
 
     /// The runs under way for which that holds.

@@ -705,3 +705,26 @@ async fn what_cannot_be_delegated_is_told_with_what_there_is() {
         assert!(answer.contains("Available: ") && answer.contains("slow"), "{answer}");
     }
 }
+
+#[tokio::test]
+async fn results_that_were_cleaned_up_are_read_from_the_journal() {
+    let office = office([vec![in_background("a")]]);
+    let main = office.begin().await;
+    let mut seen = main.events(1);
+    let id = loop {
+        if let Event::SubAgentStart { agent_id, .. } = &seen.next().await.unwrap().event {
+            break agent_id.to_string();
+        }
+    };
+    let child = office.runtime.handle(&RunId::new(id.as_str()));
+    if let Some(child) = child {
+        child.result().await.unwrap();
+    }
+    office.runtime.cleanup_old_tasks(std::time::Duration::ZERO);
+    office.then(vec![Act::Calls("TaskOutput", json!({"agent_id": id}))]);
+    office.then(vec![Act::Says("done")]);
+    assert_eq!(main.result().await.unwrap().result, "done");
+    let last = office.asked().pop().unwrap();
+    let said = format!("{:?}", last.messages.messages());
+    assert_eq!(said.matches("did a").count(), 1, "{said}");
+}

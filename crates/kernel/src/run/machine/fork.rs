@@ -23,7 +23,7 @@ use crate::{
 /// What a fork takes over from its parent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fork {
-    messages: Vec<Arc<Message>>,
+    pub(super) messages: Vec<Arc<Message>>,
     tools: Arc<[ToolSpec]>,
     model: ModelUsed,
 }

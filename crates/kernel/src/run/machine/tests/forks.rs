@@ -184,6 +184,85 @@ fn results_of_calls_that_are_gone_go_too() {
     assert_eq!(fork, [Message::system("parent"), Message::user("do"), settled, kept]);
 }
 
+/// What a child takes over of a conversation, a word for each part: texts as they are, `?x` thoughts, `x()` calls
+/// and `=x` results.
+fn taken_over(conversation: &[&str]) -> Vec<String> {
+    let part = |word: &str| match (word.strip_prefix('?'), word.strip_suffix("()")) {
+        (Some(_), _) => thinking(),
+        (None, Some(id)) => read(id, "x"),
+        (None, None) => AssistantPart::text(word.replace('_', " ")),
+    };
+    let result = |id: &str| ToolResult {
+        call_id: ToolCallId::new(id),
+        text: "r".to_owned(),
+        is_error: false,
+        images: Vec::new(),
+        artifacts: Vec::new(),
+        data: None,
+    };
+    let message = |line: &&str| {
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        Arc::new(match line.split(' ').next().unwrap() {
+            "user:" => Message::user(words.join(" ")),
+            "tool:" => Message::Tool {
+                results: words.iter().map(|word| result(word.trim_start_matches('='))).collect(),
+            },
+            _ => Message::Assistant { content: words.iter().map(|word| part(word)).collect() },
+        })
+    };
+    let (run, _) =
+        Run::new(RunRequest { assignment: main_agent(), fork: None, guard: guard() }).unwrap();
+    let mut fork = Fork::from_parent(&run);
+    fork.messages = conversation.iter().map(message).collect();
+    let shown = |part: &AssistantPart| match part {
+        AssistantPart::Text { text, .. } => text.replace(' ', "_"),
+        AssistantPart::Thinking { .. } => "?".to_owned(),
+        AssistantPart::ToolCall { call } => format!("{}()", call.id),
+    };
+    let written = |message: &Arc<Message>| match &**message {
+        Message::User { .. } | Message::System { .. } => "user".to_owned(),
+        Message::Assistant { content } => content.iter().map(shown).collect::<Vec<_>>().join(" "),
+        Message::Tool { results } => {
+            let ids: Vec<_> = results.iter().map(|result| format!("={}", result.call_id)).collect();
+            ids.join(" ")
+        }
+    };
+    fork.settled(false).iter().map(written).collect()
+}
+
+#[test]
+fn unresolved_calls_are_taken_out_in_every_shape_and_their_text_stays() {
+    for (conversation, expected) in [
+        // Everything is answered: nothing changes.
+        (&["user: go", "model: hm a()", "tool: =a"][..], &["user", "hm a()", "=a"][..]),
+        (&["user: go", "model: ? a() b()", "tool: =a =b"], &["user", "? a() b()", "=a =b"]),
+        // The last message is all open: with text, without, with nothing but blanks, with a thought.
+        (&["user: go", "model: hm a()"], &["user", "hm"]),
+        (&["user: go", "model: a()"], &["user"]),
+        (&["user: go", "model: _ a()"], &["user"]),
+        (&["user: go", "model: ? a()"], &["user"]),
+        (&["user: go", "model: ? hm a() ho b()"], &["user", "hm ho"]),
+        // Some of its calls are answered.
+        (&["user: go", "model: hm a() b()", "tool: =a"], &["user", "hm a()", "=a"]),
+        (&["user: go", "model: a() b() c()", "tool: =b"], &["user", "b()", "=b"]),
+        (&["user: go", "model: ? a() b()", "tool: =b"], &["user", "b()", "=b"]),
+        // An open call in the middle: what came after it stays.
+        (
+            &["user: go", "model: hm a()", "user: stop", "model: ho b()", "tool: =b"],
+            &["user", "hm", "user", "ho b()", "=b"],
+        ),
+        (&["user: go", "model: a()", "user: stop", "model: ho"], &["user", "user", "ho"]),
+        // Results without a call.
+        (&["user: go", "tool: =x", "model: a()", "tool: =a =y"], &["user", "a()", "=a"]),
+        // The same call answered in two messages.
+        (&["user: go", "model: a() b()", "tool: =a", "tool: =b"], &["user", "a() b()", "=a", "=b"]),
+        (&["user: go", "model: hm"], &["user", "hm"]),
+        (&[], &[]),
+    ] {
+        assert_eq!(taken_over(conversation), expected, "{conversation:?}");
+    }
+}
+
 #[test]
 fn what_was_taken_over_may_go_to_make_room_and_the_task_may_not() {
     let fork = forked(&parent(main_agent()), planner());
