@@ -171,6 +171,47 @@ fn a_question_that_was_open_at_a_kill_is_asked_again_on_resume() {
 }
 
 #[test]
+fn a_question_of_an_agent_that_was_open_at_a_kill_is_asked_again_when_it_is_continued() {
+    const WRITER: &str =
+        r#"{"fixer": {"description": "Fixes.", "prompt": "You fix.", "tools": ["Read", "Write"]}}"#;
+    const API: WireApi = WireApi::Chat;
+    let server = ScriptedServer::start();
+    let project = lab(&server, API, "").with_env("TERM", "xterm").with_env("NO_COLOR", "1");
+    let task = json!({"subagent_type": "fixer", "prompt": "write", "description": "write it"});
+    server.answer(API.answer(&tool_call("call_1", "Task", &task).using(used(10))));
+    server.answer(API.answer(&write(0, "new.txt")));
+    let exec = ["exec", "go", "--agents", WRITER];
+    let mut terminal = Terminal::controlling(&project, &exec, Streams::Terminal);
+    server.wait_for_request(2);
+    terminal.wait_for_silence();
+    let process = i32::try_from(terminal.process()).unwrap();
+    kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
+    assert_eq!(terminal.end().0, None);
+    let tasks = project.json(&["tasks", "--all", "--json"]);
+    let mut tasks = tasks.as_array().unwrap().iter();
+    let fixer = tasks.find(|task| task["agent_type"] == "fixer").unwrap();
+    assert_eq!(fixer["status"], "interrupted");
+    // The main agent is told, and continues it.
+    let mut again = task;
+    again["resume"] = fixer["agent_id"].clone();
+    server.answer(API.answer(&tool_call("call_2", "Task", &again).using(used(10))));
+    server.answer(API.answer(&completes("Written.")));
+    server.answer(API.answer(&text(["All done."]).using(used(10))));
+    let resume = ["exec", "--resume", "last", "go on", "--agents", WRITER];
+    let mut terminal = Terminal::controlling(&project, &resume, Streams::Terminal);
+    server.wait_for_request(3);
+    terminal.wait_for_silence();
+    // The agent's model is not asked before its call has a result.
+    assert_eq!(server.requests().len(), 3);
+    terminal.types(b"y");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("[fixer] asks to call write_file"), "{shown}");
+    assert_eq!(std::fs::read_to_string(project.root().join("new.txt")).unwrap(), "version 0\n");
+    server.assert_done();
+}
+
+#[test]
 fn an_interrupt_leaves_the_terminal_as_it_was() {
     let (_server, project) = writing(&["new.txt"]);
     let mut terminal = Terminal::controlling(&project, &RUN, Streams::Terminal);

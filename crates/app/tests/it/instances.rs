@@ -344,3 +344,28 @@ fn a_budget_of_the_tree_holds_for_instances_side_by_side() {
     assert_eq!(5010 + requests * 410, total, "what was sent was counted");
     assert!(instances(&project).is_empty());
 }
+
+#[test]
+fn a_question_of_an_instance_costs_the_main_agent_no_time() {
+    let server = ScriptedServer::start();
+    let task = json!({"subagent_type": "far", "prompt": "write", "description": "write it"});
+    server.answer(API.answer(&tool_call("call_1", "Task", &task).using(used(1000))));
+    server.answer(API.answer(&write(0, "one.txt")));
+    server.answer(API.answer(&completes("Written.")));
+    server.answer(API.answer(&text(["Done."]).using(used(2000))));
+    let project = lab(&server, API, "").with_env("TERM", "xterm").with_env("NO_COLOR", "1");
+    let words = ["exec", "go", "--agents", AGENTS, "--timeout", "4"];
+    let mut terminal = Terminal::controlling(&project, &words, Streams::Terminal);
+    server.wait_for_request(2);
+    terminal.wait_for_silence();
+    // Longer than the main agent may take.
+    let waited = project.run(&["output", "last", "--wait", "--timeout", "6"]);
+    assert!(waited.stderr.contains("still runs after 6 s"), "{waited:?}");
+    terminal.types(b"y");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(project.root().join("one.txt").exists(), "{shown}");
+    let result = project.json(&["output", "last", "--json"]);
+    assert_eq!((&result["result"], &result["recovered_from"]), (&json!("Done."), &Value::Null));
+    server.assert_done();
+}
