@@ -1,6 +1,7 @@
 //! The transcript store as the settings and the environment want it, and its errors as failures.
 
 use attache_runtime::internal::{
+    mcp_client::oauth::Logins,
     model::{credentials::Credentials, provider::builtin},
     store::{FileStore, Options, Secrets, StoreError, Summary},
     tool::web_search::SearchProvider,
@@ -56,6 +57,7 @@ fn secrets(setup: &Setup) -> Vec<String> {
         .collect();
     let kept = Credentials::keys_to_mask(&setup.attache_home);
     secrets.extend(kept.iter().map(|key| key.expose_secret().to_owned()));
+    secrets.extend(Logins::below(&setup.attache_home).secrets_to_mask());
     secrets
 }
 

@@ -11,6 +11,8 @@ mod connection;
 mod entry;
 mod error_output;
 mod handler;
+pub mod oauth;
+mod remote;
 mod result;
 mod sampling;
 mod search;
@@ -28,8 +30,10 @@ use std::{
 };
 
 use futures_util::future::join_all;
+use reqwest::Url;
 use serde_json::Value;
 
+use self::oauth::{Login, LoginWish, Logins};
 pub(crate) use self::search::{finders_of, put_aside};
 use self::server::Server;
 pub(crate) use self::toolbox::{FailedServer, Toolbox};
@@ -50,6 +54,8 @@ pub struct McpSetup {
     pub variables: Variables,
     /// Where processes are started.
     pub working_directory: PathBuf,
+    /// The logins to servers on the network; `None` uses none.
+    pub logins: Option<Logins>,
 }
 
 /// The servers there are. A copy has the same ones.
@@ -66,8 +72,25 @@ struct Shared {
     inline: Mutex<BTreeMap<(String, String), Arc<Server>>>,
 }
 
+/// Why nobody can log in to a server.
+#[derive(Debug, thiserror::Error)]
+pub enum NoLogin {
+    /// There is no such server.
+    #[error("there is no MCP server of that name")]
+    Unknown,
+    /// It is a process.
+    #[error("it is started as a process, and is not a server on the network")]
+    Process,
+    /// Its entry has a token.
+    #[error("its entry has a token of its own (`{0}`), which is sent instead of a login")]
+    OwnToken(&'static str),
+    /// Its entry cannot be used.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
+}
+
 /// A server and how it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ServerReport {
     /// Its name.
     pub name: String,
@@ -75,6 +98,8 @@ pub struct ServerReport {
     pub state: ServerState,
     /// The tools that are used, by the names that models see.
     pub tools: Vec<String>,
+    /// The login to it, if there is one.
+    pub login: Option<Login>,
 }
 
 impl McpServers {
@@ -94,6 +119,18 @@ impl McpServers {
         self.shared.configured.contains_key(name)
     }
 
+    /// What it takes to log in to a configured server.
+    pub fn login_wish(&self, name: &str) -> Result<LoginWish, NoLogin> {
+        let server = self.shared.configured.get(name).ok_or(NoLogin::Unknown)?;
+        server.login_wish()
+    }
+
+    /// The address that a login to a configured server is for.
+    pub fn login_address(&self, name: &str) -> Result<Url, NoLogin> {
+        let server = self.shared.configured.get(name).ok_or(NoLogin::Unknown)?;
+        server.address()
+    }
+
     /// How the configured servers are, without starting one.
     pub fn states(&self) -> Vec<(String, ServerState)> {
         let servers = self.shared.configured.values();
@@ -108,6 +145,7 @@ impl McpServers {
             name: server.name.clone(),
             state: server.state(),
             tools: toolbox.names_of(&server.name).map(ToString::to_string).collect(),
+            login: server.login(),
         });
         reports.collect()
     }

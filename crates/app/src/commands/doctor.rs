@@ -259,7 +259,12 @@ fn mcp_servers(setup: &Setup) -> Result<Vec<Check>, Failure> {
                 format!("{name}: {}", harmless(reason)),
                 format!("fix mcp_servers.{name}, or set mcp_servers.{name}.enabled = false"),
             ),
-            state => Check::ok("mcp", format!("{name}: {}", servers::in_words(state))),
+            ServerState::LoginNeeded { .. } => Check::warning(
+                "mcp",
+                format!("{name}: login needed"),
+                format!("attache mcp login {name}"),
+            ),
+            _ => Check::ok("mcp", format!("{name}: {}", servers::in_words(&report))),
         }
     });
     Ok(checks.collect())

@@ -1,5 +1,6 @@
 //! `attache mcp`: the agents for any host that speaks the Model Context Protocol, and servers for the agents.
 
+pub(crate) mod login;
 pub(crate) mod servers;
 
 use std::{
@@ -9,7 +10,10 @@ use std::{
 
 use clap::{Args, Subcommand};
 
-use self::servers::{AddArgs, RemoveArgs};
+use self::{
+    login::{LoginArgs, LogoutArgs},
+    servers::{AddArgs, RemoveArgs},
+};
 use crate::{
     cli::Globals,
     failure::{Exit, Failure},
@@ -33,6 +37,7 @@ use crate::{
   attache mcp --http 8765              serve at http://127.0.0.1:8765/mcp
   attache mcp install claude           set it up in Claude Code
   attache mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+  attache mcp login tickets            log in to a server on the network
   attache mcp list                     the servers whose tools your agents use"
 )]
 pub(crate) struct McpArgs {
@@ -77,6 +82,13 @@ pub(crate) enum McpCommand {
     List,
     /// Remove an MCP server from your settings.
     Remove(RemoveArgs),
+    /// Log in to an MCP server on the network, with a browser (OAuth).
+    ///
+    /// The address to open is printed. The tokens are stored in $ATTACHE_HOME/mcp_logins, readable by you alone, sent
+    /// only to that server, and renewed when they expire.
+    Login(LoginArgs),
+    /// Remove the stored login to an MCP server.
+    Logout(LogoutArgs),
 }
 
 /// Which host, and whether somebody has said yes.
@@ -113,5 +125,7 @@ pub(crate) fn run(args: &McpArgs, globals: &Globals, setup: &Setup) -> Result<Ex
         Some(McpCommand::Add(args)) => servers::add(args, setup),
         Some(McpCommand::List) => servers::list(setup),
         Some(McpCommand::Remove(args)) => servers::remove(args, setup),
+        Some(McpCommand::Login(args)) => login::login(args, setup),
+        Some(McpCommand::Logout(args)) => login::logout(args, setup),
     }
 }

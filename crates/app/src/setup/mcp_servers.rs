@@ -6,6 +6,7 @@ use attache_runtime::internal::{
     mcp_client::{
         EntryError, EntryOrigin, McpServers, McpSetup, ServerEntry, Transport, Variables,
         check_type,
+        oauth::{LoginWish, Logins},
     },
     store::Secrets,
 };
@@ -38,6 +39,7 @@ impl Setup {
                 self.environment.all().map(|(name, value)| (name.into(), value.into())).collect(),
             ),
             working_directory: self.working_directory.clone(),
+            logins: Some(Logins::below(&self.attache_home)),
         };
         McpServers::new(entries.collect(), setup)
     }
@@ -76,6 +78,13 @@ fn transport(server: &McpServerSettings) -> Result<Transport, EntryError> {
             headers: server.http_headers.iter().map(secret).collect(),
             env_headers: server.env_http_headers.clone(),
             bearer_token_env_var: server.bearer_token_env_var.clone(),
+            oauth: LoginWish {
+                address: String::new(),
+                scopes: server.scopes.clone(),
+                resource: server.oauth_resource.clone(),
+                client_id: server.oauth_client_id.clone(),
+                callback_port: server.oauth_callback_port,
+            },
         }),
     }
 }

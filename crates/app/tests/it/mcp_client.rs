@@ -2,6 +2,7 @@
 
 mod commands;
 mod hostile;
+mod oauth;
 mod requests;
 mod trust;
 

@@ -4,13 +4,14 @@
 //! a pipe or a device in its place is refused, and never waited for.
 
 use std::{
-    fs::{File, OpenOptions},
-    io,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    fs::{File, OpenOptions, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
 };
 
 use rustix::{fs::OFlags, io::Errno, process::geteuid};
+use secrecy::{ExposeSecret as _, SecretString};
 
 /// What others must not be able to do with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,18 @@ pub(crate) fn open(path: &Path, privacy: Privacy) -> Result<Option<File>, Refusa
     let access = Access { mode: metadata.mode(), owner: metadata.uid() };
     access.check(privacy, geteuid().as_raw())?;
     Ok(Some(file))
+}
+
+/// Puts a whole new file in the place of the old one. It is readable by its owner alone from the first moment.
+pub(crate) fn replace(path: &Path, text: &SecretString) -> io::Result<()> {
+    let mut file = tempfile::Builder::new()
+        .prefix(".private-")
+        .permissions(Permissions::from_mode(0o600))
+        .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(text.expose_secret().as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 /// Who can get at a file.

@@ -4,7 +4,6 @@
 //! started. A call is sent once; if the connection ends meanwhile, its outcome is unknown.
 
 use std::{
-    collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -12,10 +11,6 @@ use std::{
     time::Duration,
 };
 
-use reqwest::{
-    Url,
-    header::{HeaderName, HeaderValue},
-};
 use rmcp::{
     ClientLifecycleMode, ClientServiceExt as _, ErrorData, Peer, RoleClient, ServiceError,
     model::{
@@ -24,10 +19,7 @@ use rmcp::{
         InputResponses, PaginatedRequestParams, ProtocolVersion, RequestId, ServerResult,
     },
     service::{ClientInitializeError, PeerRequestOptions, RunningService},
-    transport::{
-        StreamableHttpClientTransport, async_rw::AsyncRwTransport,
-        streamable_http_client::StreamableHttpClientTransportConfig,
-    },
+    transport::async_rw::AsyncRwTransport,
 };
 use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
@@ -42,6 +34,7 @@ use super::{
     entry::{EntryError, ServerEntry, Transport},
     error_output::ErrorOutput,
     handler::Handler,
+    remote::{Access, Remote, remote},
     server_tool::ServerTool,
     start_error::StartError,
 };
@@ -66,10 +59,17 @@ type Client = RunningService<RoleClient, Handler>;
 pub(super) struct Connection {
     client: Client,
     tools: Mutex<Arc<[ServerTool]>>,
-    process: Option<ServerProcess>,
+    way: Way,
     limit: Duration,
     /// Since when there is the connection.
     pub(super) since: Instant,
+}
+
+/// How the server is reached.
+#[derive(Debug)]
+enum Way {
+    Process(ServerProcess),
+    Network { name: String, access: Arc<Access> },
 }
 
 /// The process of a server.
@@ -110,7 +110,8 @@ impl Connection {
     ) -> Result<Self, StartError> {
         let transport = entry.transport.as_ref().map_err(Clone::clone)?;
         let limit = entry.startup_timeout;
-        let begin = |lifecycle| begin(transport, setup, limit, (Handler::new(name), lifecycle));
+        let begin =
+            |lifecycle| begin(name, transport, setup, limit, (Handler::new(name), lifecycle));
         // Servers that know no handshake are new; those that know nothing else are most.
         let handshake = ClientLifecycleMode::Initialize;
         let refusal = match begin(handshake).await {
@@ -194,36 +195,36 @@ impl Connection {
     }
 
     fn call_error(&self, error: &ServiceError) -> CallError {
-        match error {
-            ServiceError::McpError(error) => {
+        match (error, &self.way) {
+            (ServiceError::McpError(error), _) => {
                 CallError::Refused(clean_line(&error.message, LONGEST_PROBLEM))
             }
-            error => CallError::Lost(self.why_lost(error)),
+            (_, Way::Process(process)) => CallError::Lost(why_lost(process)),
+            (error, Way::Network { name, access }) => match access.problem() {
+                Some(problem) => CallError::Refused(problem.told(name)),
+                None => CallError::Lost(clean_line(&error.to_string(), LONGEST_PROBLEM)),
+            },
         }
     }
-
-    fn why_lost(&self, error: &ServiceError) -> String {
-        let Some(process) = &self.process else {
-            return clean_line(&error.to_string(), LONGEST_PROBLEM);
-        };
-        if process.was_too_long.load(Ordering::Relaxed) {
-            return format!("a message of the server is longer than {} MB", LONGEST_MESSAGE >> 20);
-        }
-        let last = process.errors.last();
-        if last.is_empty() {
-            return "the server ended".to_owned();
-        }
-        format!("the server ended; it wrote: {}", clean_line(&last, LONGEST_PROBLEM))
-    }
-
     /// Closes the connection and gives the server a moment to end by itself.
     pub(super) async fn close(&self) {
         self.client.cancellation_token().cancel();
-        if let Some(process) = &self.process {
+        if let Way::Process(process) = &self.way {
             // Whatever is left then is killed.
             timeout(TO_END, process.life.ended()).await.unwrap_or_default();
         }
     }
+}
+
+fn why_lost(process: &ServerProcess) -> String {
+    if process.was_too_long.load(Ordering::Relaxed) {
+        return format!("a message of the server is longer than {} MB", LONGEST_MESSAGE >> 20);
+    }
+    let last = process.errors.last();
+    if last.is_empty() {
+        return "the server ended".to_owned();
+    }
+    format!("the server ended; it wrote: {}", clean_line(&last, LONGEST_PROBLEM))
 }
 
 /// Answers what a server of the newest version asks for in its result.
@@ -277,6 +278,7 @@ impl Drop for Unfinished {
 }
 
 async fn begin(
+    name: &str,
     transport: &Transport,
     setup: &McpSetup,
     limit: Duration,
@@ -287,26 +289,24 @@ async fn begin(
             begin_process(transport, setup, limit, (handler, lifecycle)).await
         }
         Transport::Http { .. } => {
-            let transport =
-                remote(transport, setup).map_err(|error| Refused::Otherwise(error.into_start()))?;
+            let Remote { transport, access } =
+                remote(transport, setup).map_err(Refused::Otherwise)?;
             let began = timeout(limit, shake_hands(handler, transport, lifecycle)).await;
             let silent = || StartError::Silent { limit, errors: String::new() };
-            let (client, tools) = began
-                .map_err(|_| Refused::Otherwise(silent()))?
-                .map_err(|failure| failure.refused(String::new()))?;
-            Ok(connected(client, tools, None, limit))
+            let began = began.map_err(|_| Refused::Otherwise(silent()))?;
+            let (client, tools) = began.map_err(|failure| match access.problem() {
+                Some(problem) => Refused::Otherwise(StartError::no_access(name, &problem)),
+                None => failure.refused(String::new()),
+            })?;
+            let way = Way::Network { name: name.to_owned(), access };
+            Ok(connected(client, tools, way, limit))
         }
     }
 }
 
-fn connected(
-    client: Client,
-    tools: Vec<ServerTool>,
-    process: Option<ServerProcess>,
-    limit: Duration,
-) -> Connection {
+fn connected(client: Client, tools: Vec<ServerTool>, way: Way, limit: Duration) -> Connection {
     let tools = Mutex::new(tools.into());
-    Connection { client, tools, process, limit, since: Instant::now() }
+    Connection { client, tools, way, limit, since: Instant::now() }
 }
 
 async fn begin_process(
@@ -330,7 +330,7 @@ async fn begin_process(
     match timeout(limit, shake_hands(handler, stream, lifecycle)).await {
         Ok(Ok((client, tools))) => {
             let process = ServerProcess { life, errors, was_too_long };
-            Ok(connected(client, tools, Some(process), limit))
+            Ok(connected(client, tools, Way::Process(process), limit))
         }
         Ok(Err(failure)) => {
             errors.finish(LAST_WORDS).await;
@@ -359,61 +359,6 @@ fn launch(transport: &Transport, setup: &McpSetup) -> Result<ServiceLaunch, Entr
         directory,
         variables: variables.collect::<Result<_, EntryError>>()?,
     })
-}
-
-/// Why there is no transport.
-enum RemoteError {
-    Entry(EntryError),
-    Http(crate::model::http::HttpError),
-}
-
-impl RemoteError {
-    fn into_start(self) -> StartError {
-        match self {
-            Self::Entry(error) => error.into(),
-            Self::Http(error) => error.into(),
-        }
-    }
-}
-
-impl From<EntryError> for RemoteError {
-    fn from(error: EntryError) -> Self {
-        Self::Entry(error)
-    }
-}
-
-/// The transport of an entry with an address, with its variables filled in.
-fn remote(
-    transport: &Transport,
-    setup: &McpSetup,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, RemoteError> {
-    let Transport::Http { url, headers, env_headers, bearer_token_env_var } = transport else {
-        return Err(EntryError::NoTransport.into());
-    };
-    let url = setup.variables.fill_in(url)?;
-    let address = Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    let address = address.ok_or_else(|| EntryError::BadAddress(clean_line(&url, 200)))?;
-    let mut sent = HashMap::new();
-    let mut add = |name: &str, value: String| {
-        let bad = || EntryError::BadHeader(name.to_owned());
-        let header = HeaderName::try_from(name).map_err(|_| bad())?;
-        let mut value = HeaderValue::try_from(value).map_err(|_| bad())?;
-        value.set_sensitive(true);
-        sent.insert(header, value);
-        Ok::<_, EntryError>(())
-    };
-    for (name, value) in headers {
-        add(name, setup.variables.fill_in(value.expose_secret())?)?;
-    }
-    for (name, variable) in env_headers {
-        add(name, setup.variables.get(variable)?)?;
-    }
-    let mut config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(sent);
-    if let Some(variable) = bearer_token_env_var {
-        config = config.auth_header(setup.variables.get(variable)?);
-    }
-    let client = setup.http.for_address(&address).map_err(RemoteError::Http)?;
-    Ok(StreamableHttpClientTransport::with_client(client, config))
 }
 
 /// Why the handshake failed.
@@ -449,8 +394,8 @@ impl Handshake {
 }
 
 /// What to do about a server that lets in only those it knows.
-const WANTS_AUTHORIZATION: &str = "it wants a token (401). Logging in with OAuth is not supported: get a token from its \
-operator, put it into an environment variable and name that as `bearer_token_env_var` in its entry, or set `http_headers`";
+const WANTS_AUTHORIZATION: &str = "it refuses the token of its entry (401): check the variable of `bearer_token_env_var` or the \
+`http_headers`; without them, `attache mcp login` is used";
 
 /// Whether a server answered with 401, with a challenge or without.
 fn wants_authorization(error: &ClientInitializeError) -> bool {

@@ -8,6 +8,8 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 use secrecy::SecretString;
 use serde_json::Value;
 
+use super::oauth::LoginWish;
+
 /// How long a server may take to start if its entry does not say.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -52,6 +54,8 @@ pub enum Transport {
         env_headers: BTreeMap<String, String>,
         /// The variable that has its bearer token.
         bearer_token_env_var: Option<String>,
+        /// How to log in to it; its address is the one above.
+        oauth: LoginWish,
     },
 }
 
@@ -160,6 +164,8 @@ fn transport(reader: &Reader<'_>) -> Result<Transport, EntryError> {
                 headers,
                 env_headers: reader.map("env_http_headers")?,
                 bearer_token_env_var: reader.text("bearer_token_env_var")?,
+                // Somebody logs in to servers of the settings.
+                oauth: LoginWish::default(),
             })
         }
     }

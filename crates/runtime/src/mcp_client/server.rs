@@ -5,12 +5,20 @@
 
 use std::{sync::Arc, time::Duration};
 
+use reqwest::Url;
 use tokio::{
     sync::Mutex,
     time::{Instant, sleep_until},
 };
 
-use super::{McpSetup, connection::Connection, entry::ServerEntry, start_error::StartError};
+use super::{
+    McpSetup, NoLogin,
+    connection::Connection,
+    entry::{ServerEntry, Transport},
+    oauth::{Login, LoginWish},
+    remote::address,
+    start_error::StartError,
+};
 
 /// How long a start that failed stands for the next ones, at first and at most.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
@@ -55,6 +63,11 @@ pub enum ServerState {
     Ready {
         /// How many of its tools are used.
         tools: usize,
+    },
+    /// The user has to log in first.
+    LoginNeeded {
+        /// What to do.
+        reason: String,
     },
     /// It does not answer.
     Failed {
@@ -109,9 +122,45 @@ impl Server {
                 ServerState::Ready { tools: used.count() }
             }
             (Some(_), _) => ServerState::Failed { reason: "it ended".to_owned() },
-            (None, Some(failure)) => ServerState::Failed { reason: failure.to_string() },
+            (None, Some(failure)) => match &**failure {
+                StartError::LoginNeeded(reason) => {
+                    ServerState::LoginNeeded { reason: reason.clone() }
+                }
+                failure => ServerState::Failed { reason: failure.to_string() },
+            },
             (None, None) => ServerState::NotStarted,
         }
+    }
+
+    /// The login to it, if it is on the network and somebody has logged in.
+    pub(super) fn login(&self) -> Option<Login> {
+        let logins = self.setup.logins.as_ref()?;
+        logins.get(&self.address().ok()?).ok().flatten()
+    }
+
+    /// Its address, if it is on the network.
+    pub(super) fn address(&self) -> Result<Url, NoLogin> {
+        match self.entry.transport.as_ref().map_err(Clone::clone)? {
+            Transport::Process { .. } => Err(NoLogin::Process),
+            transport @ Transport::Http { .. } => Ok(address(transport, &self.setup)?),
+        }
+    }
+
+    /// What it takes to log in to it.
+    pub(super) fn login_wish(&self) -> Result<LoginWish, NoLogin> {
+        let transport = self.entry.transport.as_ref().map_err(Clone::clone)?;
+        let Transport::Http { headers, env_headers, bearer_token_env_var, oauth, .. } = transport
+        else {
+            return Err(NoLogin::Process);
+        };
+        let mut names = headers.keys().chain(env_headers.keys());
+        if bearer_token_env_var.is_some() {
+            return Err(NoLogin::OwnToken("bearer_token_env_var"));
+        }
+        if names.any(|name| name.eq_ignore_ascii_case("authorization")) {
+            return Err(NoLogin::OwnToken("Authorization"));
+        }
+        Ok(LoginWish { address: self.address()?.to_string(), ..oauth.clone() })
     }
 
     /// Closes the connection, if there is one.
@@ -139,6 +188,10 @@ impl Slot {
     }
 
     fn failed(&mut self, error: Arc<StartError>) {
+        if matches!(*error, StartError::LoginNeeded(_)) {
+            // The user may have logged in by the next time.
+            self.failures = 0;
+        }
         let wait = doubled(AFTER_FAILURE, self.failures).min(LONGEST_AFTER_FAILURE);
         self.not_before = Some(Instant::now() + wait);
         self.failures = self.failures.saturating_add(1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::entry::EntryError;
+use super::{entry::EntryError, oauth::AccessProblem};
 use crate::{model::http::HttpError, process::LaunchError};
 
 /// Why a server did not start.
@@ -33,6 +33,21 @@ pub(crate) enum StartError {
         /// The end of what it wrote to its error output.
         errors: String,
     },
+    /// The user has to log in.
+    #[error("{0}")]
+    LoginNeeded(String),
+}
+
+impl StartError {
+    /// A server on the network that lets nobody in.
+    pub(super) fn no_access(server: &str, problem: &AccessProblem) -> Self {
+        let told = problem.told(server);
+        if problem.needs_login() {
+            Self::LoginNeeded(told)
+        } else {
+            Self::Handshake { problem: told, errors: String::new() }
+        }
+    }
 }
 
 impl From<LaunchError> for StartError {

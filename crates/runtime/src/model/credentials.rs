@@ -9,8 +9,8 @@ mod origin;
 use std::{
     collections::BTreeMap,
     fs::{self, DirBuilder, File},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    io::{self, Read as _},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
@@ -261,7 +261,7 @@ impl Credentials {
                 Ok(()) | Err(_) => {}
             }
         } else {
-            write(&self.file, home, &keys).map_err(failed)?;
+            write(&self.file, &keys).map_err(failed)?;
         }
         folder.sync_all().map_err(failed)?;
         self.keys = keys;
@@ -313,22 +313,15 @@ fn parse(text: &SecretString) -> Result<BTreeMap<String, StoredKey>, String> {
     Ok(on_disk.keys)
 }
 
-/// Puts a whole new file in the place of the old one. It is its owner's alone from the first moment.
-fn write(path: &Path, home: &Path, keys: &BTreeMap<String, StoredKey>) -> io::Result<()> {
+/// Puts a whole new file in the place of the old one.
+fn write(path: &Path, keys: &BTreeMap<String, StoredKey>) -> io::Result<()> {
     let keys = keys.iter().map(|(provider, stored)| {
         let StoredKey { origin, key } = stored;
         (provider.as_str(), KeyToDisk { origin, key: key.expose_secret() })
     });
     let to_disk = ToDisk { version: VERSION, keys: keys.collect() };
     let text = SecretString::from(serde_json::to_string_pretty(&to_disk)? + "\n");
-    let mut file = tempfile::Builder::new()
-        .prefix(".credentials-")
-        .permissions(fs::Permissions::from_mode(0o600))
-        .tempfile_in(home)?;
-    file.write_all(text.expose_secret().as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    private_file::replace(path, &text)
 }
 
 #[cfg(test)]

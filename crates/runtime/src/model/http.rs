@@ -153,7 +153,7 @@ fn tls_config(tls: Tls) -> Result<ClientConfig, HttpError> {
 }
 
 /// Whether an address is on this machine.
-pub(super) fn is_loopback(address: &Url) -> bool {
+pub(crate) fn is_loopback(address: &Url) -> bool {
     match address.host_str() {
         None => false,
         Some(host) => {

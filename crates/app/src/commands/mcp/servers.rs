@@ -7,6 +7,7 @@ use attache_runtime::internal::{
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::login;
 use crate::{
     failure::{Exit, Failure},
     print::{
@@ -132,7 +133,7 @@ pub(super) fn list(setup: &Setup) -> Result<Exit, Failure> {
     if setup.format == OutputFormat::Json {
         let mut all: Vec<Value> = reports.iter().map(as_json).collect();
         all.extend(
-            disabled.iter().map(|name| json!({"name": name, "state": "disabled", "tools": []})),
+            disabled.iter().map(|name| json!({"name": name, "state": "disabled", "reason": null, "tools": [], "login": null})),
         );
         print::json(&all)?;
         return Ok(Exit::Success);
@@ -150,11 +151,18 @@ pub(super) fn list(setup: &Setup) -> Result<Exit, Failure> {
                     harmless(reason)
                 ))?;
             }
-            state => {
+            ServerState::LoginNeeded { .. } => {
+                print::out(&format!(
+                    "{name}  {}  attache mcp login {}\n",
+                    paint(Tone::Warning, "login needed"),
+                    harmless(&report.name)
+                ))?;
+            }
+            _ => {
                 print::out(&format!(
                     "{name}  {}  {}\n",
                     paint(Tone::Good, "ready"),
-                    in_words(state)
+                    in_words(report)
                 ))?;
                 for tool in &report.tools {
                     print::out(&format!("  {tool}\n"))?;
@@ -186,14 +194,18 @@ pub(crate) fn check(setup: &Setup) -> Result<Vec<ServerReport>, Failure> {
     }))
 }
 
-/// How a server is that does not fail.
-pub(crate) fn in_words(state: &ServerState) -> String {
-    match state {
+/// How a server is, and until when somebody is logged in to it.
+pub(crate) fn in_words(report: &ServerReport) -> String {
+    let state = match &report.state {
         ServerState::NotStarted => "not started".to_owned(),
         ServerState::Starting => "starting".to_owned(),
         ServerState::Ready { tools: 1 } => "1 tool".to_owned(),
         ServerState::Ready { tools } => format!("{tools} tools"),
-        ServerState::Failed { reason } => reason.clone(),
+        ServerState::LoginNeeded { reason } | ServerState::Failed { reason } => reason.clone(),
+    };
+    match &report.login {
+        Some(login) => format!("{state}, {}", login::in_words(login)),
+        None => state,
     }
 }
 
@@ -202,9 +214,11 @@ fn as_json(report: &ServerReport) -> Value {
         ServerState::NotStarted => ("not_started", None),
         ServerState::Starting => ("starting", None),
         ServerState::Ready { .. } => ("ready", None),
+        ServerState::LoginNeeded { reason } => ("login_needed", Some(reason)),
         ServerState::Failed { reason } => ("failed", Some(reason)),
     };
-    json!({"name": report.name, "state": state, "reason": reason, "tools": report.tools})
+    let login = report.login.as_ref().map(login::as_json);
+    json!({"name": report.name, "state": state, "reason": reason, "tools": report.tools, "login": login})
 }
 
 fn is_plain(name: &str) -> bool {

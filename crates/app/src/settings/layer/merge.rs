@@ -15,7 +15,15 @@ const PROCESS: Transport =
     Transport { chosen_by: "command", keys: &["command", "args", "env", "env_vars", "cwd"] };
 const NETWORK: Transport = Transport {
     chosen_by: "url",
-    keys: &["url", "bearer_token_env_var", "http_headers", "env_http_headers"],
+    keys: &[
+        "url",
+        "bearer_token_env_var",
+        "http_headers",
+        "env_http_headers",
+        "scopes",
+        "oauth_resource",
+        "oauth",
+    ],
 };
 
 /// Lays `later` over `table`.

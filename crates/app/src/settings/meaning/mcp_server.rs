@@ -25,6 +25,14 @@ pub(crate) struct McpServerSettings {
     pub(crate) http_headers: BTreeMap<String, Secret>,
     /// Headers whose values are in environment variables.
     pub(crate) env_http_headers: BTreeMap<String, String>,
+    /// The scopes that a login asks for.
+    pub(crate) scopes: Option<Vec<String>>,
+    /// The server as the tokens of a login name it.
+    pub(crate) oauth_resource: Option<String>,
+    /// This program as the authorization server knows it.
+    pub(crate) oauth_client_id: Option<String>,
+    /// The port that the browser comes back to.
+    pub(crate) oauth_callback_port: Option<u16>,
     /// Whether it is used.
     pub(crate) enabled: bool,
     /// The only tools that are used; `None` is all.
@@ -52,6 +60,7 @@ impl fmt::Debug for Extra {
 
 impl McpServerSettings {
     pub(super) fn read(server: &Reader<'_>) -> Result<Self, SettingsError> {
+        let oauth = server.section("oauth");
         Ok(Self {
             command: server.optional("command")?,
             args: server.optional("args")?.unwrap_or_default(),
@@ -61,6 +70,13 @@ impl McpServerSettings {
             bearer_token_env_var: server.optional("bearer_token_env_var")?,
             http_headers: server.map("http_headers")?,
             env_http_headers: server.map("env_http_headers")?,
+            scopes: server.optional("scopes")?,
+            oauth_resource: server.optional("oauth_resource")?,
+            oauth_client_id: oauth.optional("client_id")?,
+            oauth_callback_port: oauth
+                .optional("callback_port")?
+                .map(|port: u32| u16::try_from(port).unwrap_or_default())
+                .filter(|port| *port > 0),
             enabled: server.optional("enabled")?.unwrap_or(true),
             enabled_tools: server.optional("enabled_tools")?,
             disabled_tools: server.optional("disabled_tools")?.unwrap_or_default(),

@@ -101,12 +101,18 @@ const MCP_SERVER_KEYS: &[Key] = &[
     key("bearer_token_env_var", TEXT),
     key("http_headers", Shape::Named("header", &TEXT)).showing(Secrecy::Secret),
     key("env_http_headers", Shape::Named("header", &TEXT)),
+    key("scopes", Shape::Value(Kind::Texts)),
+    key("oauth_resource", TEXT).showing(Secrecy::Address),
+    key("oauth", Shape::Open(listed(&[MCP_OAUTH]))),
     key("enabled", SWITCH),
     key("enabled_tools", Shape::Value(Kind::Texts)),
     key("disabled_tools", Shape::Value(Kind::Texts)),
     key("startup_timeout_sec", AMOUNT),
     key("tool_timeout_sec", AMOUNT),
 ];
+
+/// How to log in to a server.
+const MCP_OAUTH: &[Key] = &[key("client_id", TEXT), key("callback_port", whole(1))];
 
 /// Lists of all layers add up: what one denies, another cannot lift.
 const PERMISSIONS: &[Key] = &[

@@ -37,7 +37,8 @@ fn a_server_that_wants_a_token_is_told_with_what_to_do() {
         let url = guarded.base_url().trim_end_matches("/v1").to_owned();
         let settings = format!("[mcp_servers.lab]\nurl = \"{url}/mcp\"\n");
         let told = told(&settings, "mcp__lab__echo", &json!({"text": "x"}), &[]);
-        assert!(told.ran.stderr.contains("it wants a token (401)"), "{}", told.ran.stderr);
+        assert!(told.ran.stderr.contains("login needed (401)"), "{}", told.ran.stderr);
+        assert!(told.ran.stderr.contains("attache mcp login lab"), "{}", told.ran.stderr);
         assert!(told.ran.stderr.contains("bearer_token_env_var"), "{}", told.ran.stderr);
     }
 }

@@ -177,7 +177,7 @@ impl Judge {
 
     fn disposition(&self, call: &ToolCall, stop: StopReason) -> Disposition {
         let Ok(tool) = call.name.trim().parse::<ToolName>();
-        let text = match self.known.get(&tool) {
+        let text = match self.known.get(&tool).or_else(|| self.of_server(&tool)) {
             None => prose::unknown_tool(&call.name, &self.offered),
             Some(Some(reason)) => prose::withheld_tool(&call.name, reason),
             Some(None) => match call.arguments() {
@@ -189,6 +189,12 @@ impl Judge {
             },
         };
         Disposition::Answer { text }
+    }
+
+    /// What is known of all tools of the MCP server that a tool belongs to.
+    fn of_server(&self, tool: &ToolName) -> Option<&Option<String>> {
+        let ToolName::Mcp { server, .. } = tool else { return None };
+        self.known.get(&ToolName::Mcp { server: server.clone(), tool: "*".to_owned() })
     }
 }
 

@@ -51,6 +51,18 @@ fn withheld_tools_are_refused_with_the_reason() {
 }
 
 #[test]
+fn a_tool_of_a_server_that_is_missing_is_refused_with_the_reason() {
+    let mut assignment = assignment();
+    let (tool, reason) = ("mcp__notes__*".to_owned(), "login needed".to_owned());
+    assignment.withheld_tools.push(WithheldTool { tool, reason });
+    let mut script = Script::begin(assignment);
+    script.replies(vec![call("a", "mcp__notes__add", "{}"), call("b", "mcp__other__add", "{}")]);
+    let results = script.results();
+    assert_eq!(results[0].1, "`mcp__notes__add` is not available to you: login needed.");
+    assert!(results[1].1.starts_with("There is no tool `mcp__other__add`."), "{results:?}");
+}
+
+#[test]
 fn arguments_that_are_no_object_are_answered_with_the_problem() {
     assert_eq!(
         answer_to("shell", "{\"command\": \"l"),
