@@ -80,9 +80,13 @@ pub mod host {
 
 pub mod mcp_client {
     pub use crate::mcp_client::{
-        EntryError, EntryOrigin, McpServers, McpSetup, ServerEntry, ServerReport, ServerState,
-        Transport, Variables, check_type,
+        EntryError, EntryOrigin, McpServers, McpSetup, NoLogin, ServerEntry, ServerReport,
+        ServerState, Transport, Variables, check_type,
     };
+
+    pub mod oauth {
+        pub use crate::mcp_client::oauth::{Begun, Login, LoginError, LoginWish, Logins, begin};
+    }
 }
 
 pub mod model {

@@ -11,7 +11,7 @@ mod connection;
 mod entry;
 mod error_output;
 mod handler;
-pub mod oauth;
+pub(crate) mod oauth;
 mod remote;
 mod result;
 mod sampling;

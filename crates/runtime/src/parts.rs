@@ -22,7 +22,7 @@ pub use crate::{
     events::TreeEvents,
     executor::Patience,
     host::{Agent, EarlierRun, InputText, ModelPolicy, Subject, TrustFor},
-    mcp_client::{EntryOrigin, ServerEntry, Transport},
+    mcp_client::{EntryOrigin, ServerEntry, Transport, oauth::LoginWish},
     model::{
         provider::{ApiKey, InTheClear, ProviderDescription},
         wire::WireApi,

@@ -247,6 +247,9 @@ impl TranscriptPage {
                 let said = format!("the model answered the MCP server {server}: {tokens} tokens");
                 self.note(Tone::Faint, &said);
             }
+            Event::ServerAsks { server } => {
+                self.note(Tone::Warning, &format!("the MCP server {server} asks the user"));
+            }
             Event::Retrying { attempt, max_retries, delay_ms, reason, .. } => {
                 let tries = max_retries.saturating_add(1);
                 let wait = time(*delay_ms);

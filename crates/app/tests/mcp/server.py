@@ -33,6 +33,7 @@ TOOLS = [
     tool("fail", "Fails.", reads=True),
     tool("ask", "Asks the client for an answer of a model.", reads=True),
     tool("form", "Asks the user for values.", reads=True),
+    tool("roots", "Asks the client for its roots.", reads=True),
     tool("change", "Adds a tool.", reads=True),
     tool("work", "Reports progress.", reads=True),
     tool("hang", "Never answers.", reads=True),
@@ -82,6 +83,10 @@ def answer(request, name, arguments):
             "requestedSchema": {"type": "object", "required": ["city"], "properties": {
                 "city": {"type": "string", "title": "City"},
                 "nights": {"type": "integer", "minimum": 1}}}}})
+        reply = json.loads(sys.stdin.readline())
+        return result(json.dumps(reply.get("error", reply.get("result"))))
+    if name == "roots":
+        send({"id": "r1", "method": "roots/list"})
         reply = json.loads(sys.stdin.readline())
         return result(json.dumps(reply.get("error", reply.get("result"))))
     if name == "change":

@@ -132,6 +132,13 @@ pub enum Event {
         #[serde(default)]
         cost_usd: Option<f64>,
     },
+    /// An MCP server asks the user something during a call; the clock stands until it is answered.
+    ServerAsks {
+        /// The server.
+        server: String,
+    },
+    /// No MCP server asks anything any more.
+    ServerAnswered,
     /// The model could not be called and will be called again.
     Retrying {
         /// Which attempt comes next; the first call was 1.

@@ -19,7 +19,7 @@ use crate::{
     tasks::Delegate,
     tool::{
         AnswerForm, ChangeSink, Repeatability, Tool, ToolContext, ToolOutput,
-        caller::{Caller, Lent, LentModel},
+        caller::{Caller, Lent, ServerNews, ServersNews},
         output::Pieces,
     },
 };
@@ -80,7 +80,7 @@ impl Driver {
             caller: caller.as_ref().map(|(caller, _)| Arc::clone(caller)),
             ..self.shared_context(&calls)
         };
-        let mut lent = caller.map(|(_, lent)| lent);
+        let mut servers = caller.map(|(_, servers)| servers);
         let mut pieces = Pieces::new();
         let own_context = |call: &PendingCall| ToolContext {
             foresight: Arc::new(self.run.foresight(&call.id).cloned().unwrap_or_default()),
@@ -118,6 +118,10 @@ impl Driver {
                         continue;
                     }
                     finished = under_way.next() => Ok(finished),
+                    news = next_of(servers.as_mut()) => {
+                        self.note_server(news).await?;
+                        continue;
+                    }
                     piece = pieces.next() => {
                         self.recorder.show_output(&self.run, piece.call_id, piece.text);
                         continue;
@@ -129,7 +133,7 @@ impl Driver {
                 self.recorder.show_output(&self.run, piece.call_id, piece.text);
             }
             self.note_news().await?;
-            self.note_lent(lent.as_mut()).await?;
+            self.note_servers(servers.as_mut()).await?;
             match finished {
                 Ok(Some((id, answer))) => {
                     self.recorder.output_over(&self.run, &id);
@@ -138,6 +142,7 @@ impl Driver {
                 Ok(None) => return Ok(()),
                 Err(interruption) => {
                     drop(under_way);
+                    self.note_servers(servers.as_mut()).await?;
                     self.record_cut_off(traces).await?;
                     return self.interrupted(interruption).await;
                 }
@@ -161,13 +166,26 @@ impl Driver {
         ToolContext { answer_form, usual_time_limit, delegate, ..self.context.clone() }
     }
 
-    /// Records what the run's model was used for besides its turns.
-    async fn note_lent(&mut self, lent: Option<&mut LentModel>) -> Result<(), StoreError> {
-        let Some(lent) = lent else { return Ok(()) };
-        while let Ok(Lent { server, usage, cost_usd }) = lent.try_recv() {
-            self.feed(|run, now| run.model_lent(server, usage, cost_usd, now)).await?;
+    /// Records what servers did to the run so far.
+    async fn note_servers(&mut self, servers: Option<&mut ServersNews>) -> Result<(), StoreError> {
+        let Some(servers) = servers else { return Ok(()) };
+        while let Ok(news) = servers.try_recv() {
+            self.note_server(news).await?;
         }
         Ok(())
+    }
+
+    /// Records what the run's model was used for besides its turns, and when its clock stands.
+    async fn note_server(&mut self, news: ServerNews) -> Result<(), StoreError> {
+        match news {
+            ServerNews::Lent(Lent { server, usage, cost_usd }) => {
+                self.feed(|run, now| run.model_lent(server, usage, cost_usd, now)).await
+            }
+            ServerNews::Asks { server } => {
+                self.feed(|run, now| run.server_asks(Some(server), now)).await
+            }
+            ServerNews::Answered => self.feed(|run, now| run.server_asks(None, now)).await,
+        }
     }
 
     /// Records what is known of calls that were stopped: what they did to files, and how far the agents
@@ -231,6 +249,17 @@ impl Driver {
             (call.id, ToolAnswer { changes, ..into_answer(&name, output) })
         };
         answer.instrument(span)
+    }
+}
+
+/// The next news of servers; never, if none is called.
+async fn next_of(servers: Option<&mut ServersNews>) -> ServerNews {
+    match servers {
+        Some(servers) => match servers.recv().await {
+            Some(news) => news,
+            None => std::future::pending().await,
+        },
+        None => std::future::pending().await,
     }
 }
 

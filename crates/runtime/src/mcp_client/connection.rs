@@ -110,8 +110,8 @@ impl Connection {
     ) -> Result<Self, StartError> {
         let transport = entry.transport.as_ref().map_err(Clone::clone)?;
         let limit = entry.startup_timeout;
-        let begin =
-            |lifecycle| begin(name, transport, setup, limit, (Handler::new(name), lifecycle));
+        let handler = || Handler::new(name, &setup.working_directory);
+        let begin = |lifecycle| begin(name, transport, setup, limit, (handler(), lifecycle));
         // Servers that know no handshake are new; those that know nothing else are most.
         let handshake = ClientLifecycleMode::Initialize;
         let refusal = match begin(handshake).await {
@@ -243,6 +243,7 @@ async fn input(handler: &Handler, requests: InputRequests) -> Result<InputRespon
                 let answer = handler.sampled(request.params, cancel).await.map_err(refused)?;
                 serde_json::to_value(answer)
             }
+            InputRequest::ListRoots(_) => serde_json::to_value(handler.roots()),
             _ => {
                 return Err(CallError::NotAnAnswer(
                     "the server asks for what nobody can give here",

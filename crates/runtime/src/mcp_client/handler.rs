@@ -1,20 +1,25 @@
 //! What a server may ask of this program: to show progress, to ask the user for values, and for an answer of the
 //! run's model. The last two go to the people of the run whose call the server works on; nobody there is a no.
 
-#![expect(deprecated, reason = "servers of older protocol versions ask for samples")]
+#![expect(deprecated, reason = "servers of older protocol versions ask for samples and roots")]
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
+
+use reqwest::Url;
 
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
         ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
         ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
-        FormElicitationCapability, Implementation, ProgressNotificationParam, ProtocolVersion,
-        SamplingCapability,
+        FormElicitationCapability, Implementation, ListRootsResult, ProgressNotificationParam,
+        ProtocolVersion, Root, RootsCapabilities, SamplingCapability,
     },
     service::{NotificationContext, RequestContext},
 };
@@ -35,6 +40,8 @@ const LONGEST_PROGRESS: usize = 200;
 #[derive(Debug, Clone)]
 pub(super) struct Handler {
     server: Arc<str>,
+    /// The workspace, as roots name it.
+    root: Arc<str>,
     heard: Arc<Heard>,
 }
 
@@ -46,8 +53,17 @@ struct Heard {
 }
 
 impl Handler {
-    pub(super) fn new(server: &str) -> Self {
-        Self { server: server.into(), heard: Arc::default() }
+    pub(super) fn new(server: &str, workspace: &Path) -> Self {
+        let root = Url::from_file_path(workspace).map(String::from).unwrap_or_default();
+        Self { server: server.into(), root: root.into(), heard: Arc::default() }
+    }
+
+    /// The workspace is the only root; none if it has no address.
+    pub(super) fn roots(&self) -> ListRootsResult {
+        let root = Some(&self.root).filter(|root| !root.is_empty());
+        ListRootsResult::new(
+            root.map(|root| Root::new(&**root).with_name("workspace")).into_iter().collect(),
+        )
     }
 
     /// Whether the server's tools have changed since this was asked last.
@@ -77,6 +93,7 @@ impl Handler {
         let run = (caller.run.agent_id.clone(), caller.run.definition.agent_type.clone());
         let form = Form::new(run, &self.server, &message, schema);
         let _asking = call.clock.ask();
+        let _question = caller.ask(&self.server);
         Ok(match caller.approvals.fill_in(form).await {
             FormAnswer::Filled(values) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(values))
@@ -104,6 +121,7 @@ impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let implementation = Implementation::new("attache", env!("CARGO_PKG_VERSION"));
         let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = Some(RootsCapabilities::default());
         capabilities.sampling = Some(SamplingCapability::default());
         capabilities.elicitation =
             Some(ElicitationCapability::default().with_form(FormElicitationCapability::default()));
@@ -117,6 +135,13 @@ impl ClientHandler for Handler {
         context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         self.sampled(params, context.ct).await
+    }
+
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.roots())
     }
 
     async fn create_elicitation(

@@ -18,5 +18,5 @@ pub(super) use self::bearer::{AccessProblem, Bearer};
 pub use self::{
     error::LoginError,
     login::{Begun, LoginWish, begin},
-    logins::{Login, Logins, LoginsError},
+    logins::{Login, Logins},
 };

@@ -53,8 +53,10 @@ pub(super) async fn answered(
     let longest = params.max_tokens.clamp(1, LONGEST_ANSWER);
     let messages = conversation(&params)?;
     let question = question(&messages, server, longest, caller);
-    let decided = caller.approvals.decide(question, &Foresight::default(), cancel).await;
-    let (decision, words) = decided;
+    let (decision, words) = {
+        let _question = caller.ask(server);
+        caller.approvals.decide(question, &Foresight::default(), cancel).await
+    };
     if !matches!(decision, ApprovalDecision::ApprovedOnce | ApprovalDecision::ApprovedForSession) {
         let words = words.filter(|words| !words.is_empty());
         let message = match words {

@@ -47,7 +47,7 @@ fn a_server_is_added_listed_and_removed() {
     let page = project.run(&["mcp", "list"]);
     assert!(page.stdout.contains("mcp__lab__echo") && !page.stdout.contains('\u{1b}'), "{page:?}");
     let checks = project.run(&["doctor"]).stdout;
-    assert!(checks.contains("lab: 13 tools") && checks.contains("gone: cannot run"), "{checks}");
+    assert!(checks.contains("lab: 14 tools") && checks.contains("gone: cannot run"), "{checks}");
 
     assert_eq!(project.run(&["mcp", "remove", "lab"]).code, Some(0));
     assert_eq!(project.run(&["mcp", "remove", "gone"]).code, Some(0));

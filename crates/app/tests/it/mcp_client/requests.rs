@@ -49,6 +49,22 @@ fn without_anybody_to_ask_a_server_is_refused() {
 }
 
 #[test]
+fn a_server_that_asks_for_roots_is_told_the_workspace_alone() {
+    let told = told(&server(&[], ""), "mcp__lab__roots", &json!({}), &[]);
+    let answer: Value = serde_json::from_str(&told.answer).unwrap();
+    let root = format!("file://{}", told.project.root().canonicalize().unwrap().display());
+    assert_eq!(answer, json!({"roots": [{"uri": root, "name": "workspace"}]}));
+}
+
+/// The kinds of the events of the last run that are about calls, in order.
+fn events_of_calls(project: &TestProject) -> Vec<String> {
+    let transcript = project.run(&["transcript", "last", "--json"]).stdout;
+    let lines = transcript.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let kinds = lines.filter_map(|line| Some(line["event"]["type"].as_str()?.to_owned()));
+    kinds.filter(|kind| kind.starts_with("tool_") || kind.starts_with("server_")).collect()
+}
+
+#[test]
 fn somebody_at_the_terminal_fills_in_a_form() {
     let model = ScriptedServer::start();
     let project = project(&model, &[calls("mcp__lab__form", &json!({})), completes("done")]);
@@ -71,6 +87,9 @@ fn somebody_at_the_terminal_fills_in_a_form() {
     }
     let filled = json!({"action": "accept", "content": {"city": "Rome", "nights": 2}});
     assert_eq!(answer(&model), filled);
+    // Meanwhile the run's clock stood.
+    let stood = ["tool_started", "server_asks", "server_answered", "tool_returned"];
+    assert_eq!(events_of_calls(&project)[..4], stood);
 }
 
 #[test]

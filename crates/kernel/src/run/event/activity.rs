@@ -87,6 +87,8 @@ pub(crate) fn activity(
         | Event::ReplyCutOff { .. }
         | Event::LostAnswerCounted { .. }
         | Event::ModelLent { .. }
+        | Event::ServerAsks { .. }
+        | Event::ServerAnswered
         | Event::SummaryRequested { .. }
         | Event::Failed { .. }
         | Event::Reminded { .. }

@@ -82,6 +82,11 @@ impl State {
                 "the model was not being called",
             ),
             Event::ModelLent { .. } => (self.phase == Phase::Tools, "no tool was being called"),
+            Event::ServerAsks { .. } => (
+                self.phase == Phase::Tools && !self.clock.is_asked_by_server(),
+                "no tool was being called, or a server asks already",
+            ),
+            Event::ServerAnswered => (self.clock.is_asked_by_server(), "no server asks"),
             Event::ToolStarted { call_id, .. } => (
                 self.open_call(call_id).is_some_and(|call| {
                     call.started_ms.is_none() && call.tool().is_some() && !call.is_asked()

@@ -1,5 +1,5 @@
-//! The wall clock of a run: it stands while an approval is pending, its own or one that an agent waits for
-//! on which the run waits.
+//! The wall clock of a run: it stands while an approval is pending, its own or one of an agent that the run
+//! waits for, or while an MCP server asks the user something.
 //!
 //! Times are milliseconds on the caller's clock; nothing here reads one.
 
@@ -19,6 +19,9 @@ pub(crate) struct Clock {
     /// Whether an agent that the run waits for waits for a decision.
     #[serde(default)]
     waits_below: bool,
+    /// An MCP server asks the user something.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    asked_by_server: bool,
 }
 
 impl Clock {
@@ -45,9 +48,26 @@ impl Clock {
         self.settle(at_ms);
     }
 
+    /// An MCP server asks the user something.
+    pub(crate) fn server_asks(&mut self, at_ms: u64) {
+        self.asked_by_server = true;
+        self.settle(at_ms);
+    }
+
+    /// No MCP server asks anything any more.
+    pub(crate) fn server_answered(&mut self, at_ms: u64) {
+        self.asked_by_server = false;
+        self.settle(at_ms);
+    }
+
+    /// Whether an MCP server asks the user something.
+    pub(crate) fn is_asked_by_server(&self) -> bool {
+        self.asked_by_server
+    }
+
     /// The clock stands or goes on, by what is waited for.
     fn settle(&mut self, at_ms: u64) {
-        let stands = self.waits_below || !self.waiting.is_empty();
+        let stands = self.waits_below || self.asked_by_server || !self.waiting.is_empty();
         match (stands, self.paused_since_ms) {
             (true, None) => self.paused_since_ms = Some(at_ms),
             (false, Some(since)) => {
@@ -104,5 +124,18 @@ mod tests {
         assert_eq!((clock.used_ms(950), clock.deadline_ms(1000)), (200, None));
         clock.stop_waiting_for(&a, 1000);
         assert_eq!((clock.used_ms(1100), clock.deadline_ms(1000)), (300, Some(1800)));
+    }
+
+    #[test]
+    fn the_clock_stands_while_a_server_asks() {
+        let call = ToolCallId::new("a");
+        let mut clock = Clock::started(0);
+        clock.server_asks(100);
+        clock.wait_for(call.clone(), 200);
+        clock.server_answered(300);
+        assert_eq!(clock.deadline_ms(1000), None);
+        clock.stop_waiting_for(&call, 400);
+        clock.server_answered(500);
+        assert_eq!((clock.used_ms(600), clock.deadline_ms(1000)), (300, Some(1300)));
     }
 }

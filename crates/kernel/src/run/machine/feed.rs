@@ -196,6 +196,19 @@ impl Run {
         self.happened(Event::ModelLent { server, usage, cost_usd }, now)
     }
 
+    /// An MCP server asks the user something, or has its answer, while tools are being called. Meanwhile the
+    /// clock stands.
+    pub fn server_asks(&mut self, server: Option<String>, now: Duration) -> Vec<Event> {
+        let is_asked = self.state.clock.is_asked_by_server();
+        match server {
+            Some(server) if self.state.phase == Phase::Tools && !is_asked => {
+                self.happened(Event::ServerAsks { server }, now)
+            }
+            None if is_asked => self.happened(Event::ServerAnswered, now),
+            Some(_) | None => Vec::new(),
+        }
+    }
+
     /// The model could not be called, or its answer broke off after that text. If there is no further
     /// attempt, the text is kept as the run's last one. The random number is that of
     /// [`Run::model_failed`].

@@ -190,6 +190,8 @@ impl State {
                 self.usage.add(usage);
                 self.cost.add(*cost_usd);
             }
+            Event::ServerAsks { .. } => self.clock.server_asks(at_ms),
+            Event::ServerAnswered => self.clock.server_answered(at_ms),
             Event::Retrying { delay_ms, answer_lost, .. } => {
                 self.lose_answer(*answer_lost);
                 self.failures = self.failures.saturating_add(1);

@@ -149,6 +149,7 @@ impl State {
         if !self.calls.are_answered() {
             return;
         }
+        self.clock.server_answered(at_ms);
         let results = self.calls.take_answers();
         self.say(Arc::new(Message::Tool { results }));
         let results_end = self.conversation.len();

@@ -29,6 +29,29 @@ fn cancellation_ends_the_run_at_once_and_keeps_the_text() {
 }
 
 #[test]
+fn time_does_not_pass_while_a_server_asks_the_user() {
+    let mut script = Script::begin(assignment());
+    script.replies(vec![read("a", "x")]);
+    let before = script.run.deadline().unwrap();
+    // Nobody is asked before a call has begun, nor twice at once.
+    assert_eq!(script.does(|run, now| run.server_asks(None, now)), []);
+    script.begins("a");
+    let asks = script.does(|run, now| run.server_asks(Some("notes".to_owned()), now));
+    assert_eq!(asks, [Event::ServerAsks { server: "notes".to_owned() }]);
+    assert_eq!(script.does(|run, now| run.server_asks(Some("other".to_owned()), now)), []);
+    assert_eq!(script.run.deadline(), None);
+    script.passes(5000);
+    assert_eq!(script.does(|run, now| run.server_asks(None, now)), [Event::ServerAnswered]);
+    assert_eq!(script.run.deadline(), Some(before + Duration::from_secs(5)));
+    // A call that ends answers what was still asked.
+    script.does(|run, now| run.server_asks(Some("notes".to_owned()), now));
+    script.passes(1000);
+    let answer = ToolAnswer { text: "text".to_owned(), ..ToolAnswer::default() };
+    script.does(|run, now| run.tool_returned(&ToolCallId::new("a"), answer, now));
+    assert_eq!(script.run.deadline(), Some(before + Duration::from_secs(6)));
+}
+
+#[test]
 fn cancellation_answers_for_calls_that_are_under_way() {
     let mut script = Script::begin(assignment());
     script.replies(vec![read("a", "x"), call("b", "shell", "{}"), read("c", "x")]);
