@@ -8,6 +8,7 @@
 mod as_store;
 mod claim;
 mod clean;
+mod creation_queue;
 mod disk_queue;
 mod follow;
 mod ledger;
@@ -49,8 +50,9 @@ pub use self::{
     writer::FileWriter,
 };
 use self::{
-    disk_queue::DiskQueue, ledger::Ledger, lock::FolderLock, names::Place, post_office::PostOffice,
-    reading::Content, spending::Spending, writer::OpenJournal,
+    creation_queue::CreationQueue, disk_queue::DiskQueue, ledger::Ledger, lock::FolderLock,
+    names::Place, post_office::PostOffice, reading::Content, spending::Spending,
+    writer::OpenJournal,
 };
 use super::{Advance, ResumeClaim, Secrets, StoreError, Summary, Transcript};
 
@@ -65,6 +67,9 @@ struct Shared {
     sessions: PathBuf,
     options: Options,
     queue: DiskQueue,
+    creations: CreationQueue,
+    /// What lines are put together in; a run has no buffer of its own.
+    buffer: Mutex<Vec<u8>>,
     post_office: PostOffice,
     /// What this store is writing, so that it is read back without being searched for.
     open: Mutex<HashMap<RunId, Weak<OpenJournal>>>,
@@ -107,6 +112,8 @@ impl FileStore {
                 sessions: sessions.into(),
                 options,
                 queue: DiskQueue::default(),
+                creations: CreationQueue::default(),
+                buffer: Mutex::default(),
                 post_office: PostOffice::default(),
                 open: Mutex::default(),
             }),

@@ -42,8 +42,8 @@ impl FileStore {
 
 impl Store for FileStore {
     fn create<'a>(&'a self, header: &'a Header) -> StoreFuture<'a, Box<dyn JournalWriter>> {
-        let header = header.clone();
-        self.off_thread(move |store| Ok(Box::new(store.create(&header)?) as Box<dyn JournalWriter>))
+        let created = self.shared.creations.create(self.clone(), header.clone());
+        Box::pin(async { Ok(Box::new(created.await?) as Box<dyn JournalWriter>) })
     }
 
     fn open<'a>(&'a self, id: &'a str) -> StoreFuture<'a, (Transcript, Box<dyn JournalWriter>)> {

@@ -1,52 +1,49 @@
-//! The disk queue: brings the end of every turn onto the disk soon after it, off the thread of the run.
+//! The disk queue: brings the end of every turn onto the disk soon after it, off the threads of the runs.
 //!
-//! One sync a file is under way at a time, and few in all: a slow disk is asked for the last state, not
-//! for every one, and turns that follow each other within moments share a sync.
+//! Everything that waits is synced in one round, and the next round begins no sooner than the last one
+//! took: a slow disk is asked for the last state of a file, not for every one, turns that follow each
+//! other within moments share a sync, and new files share the sync of their directory.
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
-use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::writer::Syncer;
 
 /// The maximum number of syncs at once; more only get into each other's way.
 const AT_ONCE: usize = 2;
-/// How long a sync waits for more to be written.
+/// How long a round waits at least for more to be written.
 const GATHERING: Duration = Duration::from_millis(10);
 
-/// Nothing is under way.
-const IDLE: u8 = 0;
-/// A sync is under way.
-const SYNCING: u8 = 1;
-/// A sync is under way, and more was written since it began.
-const AGAIN: u8 = 2;
-
-/// Whether a sync of one file is under way.
-pub(super) type SyncState = Arc<AtomicU8>;
+/// Whether a file waits for a round.
+pub(super) type SyncState = Arc<AtomicBool>;
 
 /// The syncs of one store. A copy is the same queue.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct DiskQueue {
-    places: Arc<Semaphore>,
+    waiting: Arc<Mutex<Waiting>>,
     syncing: TaskTracker,
     hurry: CancellationToken,
 }
 
-impl Default for DiskQueue {
-    fn default() -> Self {
-        Self {
-            places: Arc::new(Semaphore::new(AT_ONCE)),
-            syncing: TaskTracker::new(),
-            hurry: CancellationToken::new(),
-        }
-    }
+#[derive(Debug, Default)]
+struct Waiting {
+    files: Vec<(Syncer, SyncState)>,
+    /// Whether somebody works through the files.
+    has_worker: bool,
+}
+
+/// Works through the files until none waits. Dropped before that, it makes room for another.
+struct Worker {
+    queue: DiskQueue,
+    is_done: bool,
 }
 
 impl DiskQueue {
@@ -59,32 +56,64 @@ impl DiskQueue {
 
     /// Syncs a file soon, and does not wait for it.
     pub(super) fn sync_soon(&self, syncer: Syncer, state: &SyncState) {
-        let next = |state| Some(if state == IDLE { SYNCING } else { AGAIN });
-        let before = state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next);
-        if before == Ok(IDLE) {
-            let (queue, state) = (self.clone(), Arc::clone(state));
-            self.syncing.spawn(sync_until_idle(syncer, queue, state));
+        if state.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut waiting = self.lock();
+        waiting.files.push((syncer, Arc::clone(state)));
+        if !std::mem::replace(&mut waiting.has_worker, true) {
+            let worker = Worker { queue: self.clone(), is_done: false };
+            self.syncing.spawn(worker.work());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What waits now; without anything the worker is told that it is done.
+    fn next_round(&self) -> Option<Vec<Syncer>> {
+        let mut waiting = self.lock();
+        waiting.has_worker = !waiting.files.is_empty();
+        let files = std::mem::take(&mut waiting.files);
+        let taken = files.into_iter().map(|(syncer, state)| {
+            // Writes from here on need another round.
+            state.store(false, Ordering::Release);
+            syncer
+        });
+        waiting.has_worker.then(|| taken.collect())
+    }
+}
+
+impl Worker {
+    async fn work(mut self) {
+        let mut pause = GATHERING;
+        loop {
+            self.queue.hurry.run_until_cancelled(tokio::time::sleep(pause)).await;
+            let Some(mut files) = self.queue.next_round() else {
+                self.is_done = true;
+                return;
+            };
+            let began = Instant::now();
+            let rest = files.split_off(files.len().div_ceil(AT_ONCE));
+            // The entries survive this process in any case; a disk that cannot sync will say so when it
+            // is written to.
+            let parts = [files, rest].into_iter().filter(|part| !part.is_empty());
+            let parts: Vec<_> = parts
+                .map(|part| tokio::task::spawn_blocking(move || Syncer::sync_all(&part)))
+                .collect();
+            for part in parts {
+                drop(part.await);
+            }
+            pause = began.elapsed().max(GATHERING);
         }
     }
 }
 
-async fn sync_until_idle(syncer: Syncer, queue: DiskQueue, state: SyncState) {
-    loop {
-        queue.hurry.run_until_cancelled(tokio::time::sleep(GATHERING)).await;
-        let place = queue.places.acquire().await;
-        // Writes from here on need another round.
-        state.store(SYNCING, Ordering::Release);
-        let syncer = syncer.clone();
-        let synced = tokio::task::spawn_blocking(move || {
-            // The entries survive this process in any case; a disk that cannot sync will say so when it
-            // is written to.
-            syncer.sync().unwrap_or_default();
-        });
-        let done = synced.await;
-        drop(place);
-        let idle = state.compare_exchange(SYNCING, IDLE, Ordering::AcqRel, Ordering::Acquire);
-        if idle.is_ok() || done.is_err() {
-            return;
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.queue.lock().has_worker = false;
         }
     }
 }

@@ -296,8 +296,13 @@ impl Inner {
     }
 
     fn watch(&self) -> Option<Registration> {
-        let mail = prepare_folder(&self.folder).ok()?;
-        self.store.shared.post_office.register(mail, &self.run, &self.wake)
+        let office = &self.store.shared.post_office;
+        let mail = mail_folder(&self.folder);
+        // Making a folder that is there waits for everybody who makes a file beside it.
+        if !office.is_watched(&mail) {
+            prepare_folder(&self.folder).ok()?;
+        }
+        office.register(mail, &self.run, &self.wake)
     }
 
     fn remove(&self, ids: &[LetterId]) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::{
-        Arc, OnceLock,
+        Arc, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -33,7 +33,6 @@ pub struct FileWriter {
     run: RunId,
     shared: Arc<Shared>,
     sync_state: SyncState,
-    buffer: Vec<u8>,
     halted: bool,
 }
 
@@ -111,7 +110,7 @@ impl FileWriter {
         let journal = Arc::new(journal);
         shared.open().insert(run.clone(), Arc::downgrade(&journal));
         let (shared, sync_state) = (Arc::clone(shared), SyncState::default());
-        Self { journal, run, shared, sync_state, buffer: Vec::new(), halted: false }
+        Self { journal, run, shared, sync_state, halted: false }
     }
 
     /// Writes an entry as [`FileWriter::write_all`] does.
@@ -153,43 +152,45 @@ impl FileWriter {
         if self.halted {
             return Err(StoreError::Halted { path: self.path().to_path_buf() });
         }
-        self.buffer.clear();
+        let shared = Arc::clone(&self.shared);
+        let mut buffer = shared.buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        buffer.clear();
         for line in lines {
-            self.add_line(line)?;
+            self.add_line(line, &mut buffer)?;
         }
         let whole = self.journal.whole();
         // One call for all of it. If the system takes only a part, it is asked once more: it takes the
         // rest or says why not.
-        let written = (&self.journal.file).write_all(&self.buffer);
+        let written = (&self.journal.file).write_all(&buffer);
         match written {
             Ok(()) => {
-                let whole = whole + self.buffer.len() as u64;
+                let whole = whole + buffer.len() as u64;
                 self.journal.whole.store(whole, Ordering::Release);
             }
             // A file that cannot be put right takes nothing more: another line would make the
             // unfinished one look like damage.
             Err(_) => self.halted = self.journal.file.set_len(whole).is_err(),
         }
-        if self.buffer.capacity() > KEPT_BUFFER {
-            self.buffer = Vec::new();
+        if buffer.capacity() > KEPT_BUFFER {
+            *buffer = Vec::new();
         }
         written.map_err(|source| StoreError::write(self.path(), source))
     }
 
-    fn add_line(&mut self, line: &BorrowedLine<'_>) -> Result<(), StoreError> {
+    fn add_line(&self, line: &BorrowedLine<'_>, buffer: &mut Vec<u8>) -> Result<(), StoreError> {
         let path = || self.journal.path.clone();
-        let start = self.buffer.len();
-        serde_json::to_writer(&mut self.buffer, line)
+        let start = buffer.len();
+        serde_json::to_writer(&mut *buffer, line)
             .map_err(|source| StoreError::Line { path: path(), source })?;
-        let written = self.buffer.get(start..).unwrap_or_default();
+        let written = buffer.get(start..).unwrap_or_default();
         let masked = self.shared.options.secrets.mask_line(written);
         if let Some(masked) =
             masked.map_err(|_unmaskable| StoreError::Unmaskable { path: path() })?
         {
-            self.buffer.truncate(start);
-            self.buffer.extend_from_slice(masked.as_bytes());
+            buffer.truncate(start);
+            buffer.extend_from_slice(masked.as_bytes());
         }
-        self.buffer.push(b'\n');
+        buffer.push(b'\n');
         Ok(())
     }
 
@@ -246,19 +247,44 @@ impl Syncer {
         let journal = &self.0;
         let failed = |source| StoreError::write(&journal.path, source);
         if !journal.folders_are_on_disk.load(Ordering::Acquire) {
-            // A file without an entry in its directory is lost as well.
-            for folder in journal.path.ancestors().skip(1).take(2) {
-                match File::open(folder).and_then(|folder| folder.sync_all()) {
-                    // Some file systems have nothing to sync in a directory.
-                    Err(error) if error.kind() != io::ErrorKind::InvalidInput => {
-                        return Err(failed(error));
-                    }
-                    Ok(()) | Err(_) => {}
-                }
+            for folder in self.folders() {
+                sync_folder(folder).map_err(failed)?;
             }
             journal.folders_are_on_disk.store(true, Ordering::Release);
         }
         journal.file.sync_data().map_err(failed)
+    }
+
+    /// Blocks until as much as possible of what was written to these files is on the disk. A directory
+    /// that many of them are new in is synced once.
+    pub(super) fn sync_all(syncers: &[Self]) {
+        let is_new = |syncer: &&Self| !syncer.0.folders_are_on_disk.load(Ordering::Acquire);
+        let mut folders: Vec<&Path> =
+            syncers.iter().filter(is_new).flat_map(Self::folders).collect();
+        folders.sort_unstable();
+        folders.dedup();
+        folders.retain(|folder| sync_folder(folder).is_ok());
+        for syncer in syncers {
+            if is_new(&syncer) && syncer.folders().all(|folder| folders.contains(&folder)) {
+                syncer.0.folders_are_on_disk.store(true, Ordering::Release);
+            }
+            syncer.sync().unwrap_or_default();
+        }
+    }
+
+    /// The directories in which the file and its session are entered: a file without an entry is lost as
+    /// well.
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.0.path.ancestors().skip(1).take(2)
+    }
+}
+
+/// Blocks until the entries of a directory are on the disk.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        // Some file systems have nothing to sync in a directory.
+        Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(error),
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 
