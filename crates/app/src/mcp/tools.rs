@@ -17,7 +17,7 @@ pub(super) fn tool(spec: &ToolSpec) -> Tool {
     };
     let name = spec.name.to_string();
     let description = Cow::Owned(spec.description.to_string());
-    let tool = Tool::new(Cow::Owned(name), description, object(spec.parameters.as_ref().clone()));
+    let tool = Tool::new(Cow::Owned(name), description, object(Value::clone(&spec.parameters)));
     match builtin {
         None => tool,
         Some(builtin) => tool

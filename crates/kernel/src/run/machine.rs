@@ -475,7 +475,7 @@ impl PartialEq for Run {
 
 /// The tokens of these tools in a request, by their size.
 fn bytes_of(tools: &[ToolSpec]) -> u64 {
-    let bytes = |spec: &ToolSpec| spec.description.len() + spec.parameters.to_string().len();
+    let bytes = |spec: &ToolSpec| spec.description.len() + spec.parameters.text().len();
     let bytes: usize = tools.iter().map(bytes).sum();
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -4,11 +4,14 @@
 //! that delegates to subagents runs in parallel and is never repeated. A copy shares its texts: every
 //! run holds its tools, and a thousand runs hold the same ones.
 
+mod parameters;
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
+pub use self::parameters::Parameters;
 use crate::rights::tool_name::ToolName;
 
 /// A tool as a model is offered it.
@@ -20,7 +23,7 @@ pub struct ToolSpec {
     /// What it does.
     pub description: Arc<str>,
     /// The JSON Schema of its arguments.
-    pub parameters: Arc<Value>,
+    pub parameters: Parameters,
     /// Whether its calls may run side by side. Not for the model.
     pub concurrency: Concurrency,
     /// Whether a call that was cut off may be made again. Not for the model.
@@ -45,7 +48,7 @@ impl ToolSpec {
         repetition: Repeatability,
     ) -> Self {
         let description = description.trim_ascii().into();
-        let parameters = Arc::new(parameters);
+        let parameters = Parameters::from(parameters);
         let concurrency = repetition.usual_concurrency();
         Self { name, description, parameters, concurrency, repetition }
     }
@@ -88,7 +91,7 @@ impl Repeatability {
 struct WrittenSpec<'a> {
     name: &'a ToolName,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: &'a Parameters,
     effect: Repeatability,
     #[serde(skip_serializing_if = "Option::is_none")]
     concurrency: Option<Concurrency>,
@@ -99,7 +102,7 @@ struct WrittenSpec<'a> {
 struct ReadSpec {
     name: ToolName,
     description: Arc<str>,
-    parameters: Arc<Value>,
+    parameters: Parameters,
     effect: Repeatability,
     #[serde(default)]
     concurrency: Option<Concurrency>,

@@ -63,7 +63,7 @@ pub(crate) fn finders_of(
 }
 
 fn size(spec: &ToolSpec) -> usize {
-    spec.name.to_string().len() + spec.description.len() + spec.parameters.to_string().len()
+    spec.name.to_string().len() + spec.description.len() + spec.parameters.text().len()
 }
 
 /// Finds tools by words.

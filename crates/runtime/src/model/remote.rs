@@ -173,7 +173,7 @@ impl RemoteModel {
         let tools = match tools {
             Some(known) if Arc::ptr_eq(&known.specs, &request.tools) => known,
             known => {
-                let (specs, text) = (Arc::clone(&request.tools), api.tools(&request.tools));
+                let (specs, text) = (Arc::clone(&request.tools), api.tools(&request.tools)?);
                 known.insert(WrittenTools { specs, text })
             }
         };

@@ -21,7 +21,7 @@ use attache_kernel::{
     run::{ModelRequest, event::StopReason, message::AssistantPart, tool_spec::ToolSpec},
 };
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{
     Chunk,
@@ -157,19 +157,17 @@ impl WireApi {
 
     /// Tools as this API takes them; none if there are none. They stay the same from turn to turn, so
     /// they need not be written again for each.
-    pub(super) fn tools(self, specs: &[ToolSpec]) -> Option<String> {
-        let write = match self {
-            Self::Responses => responses::request::tool,
-            Self::Chat => chat::request::tool,
-            Self::Anthropic => anthropic::request::tool,
-            Self::Gemini => gemini::request::tool,
-        };
-        let tools: Vec<Value> = specs.iter().map(write).collect();
+    pub(super) fn tools(self, specs: &[ToolSpec]) -> Result<Option<String>, serde_json::Error> {
+        if specs.is_empty() {
+            return Ok(None);
+        }
         let written = match self {
-            Self::Gemini => json!([{"functionDeclarations": tools}]),
-            Self::Responses | Self::Chat | Self::Anthropic => Value::Array(tools),
+            Self::Responses => listed::<responses::request::Tool<'_>>(specs),
+            Self::Chat => listed::<chat::request::Tool<'_>>(specs),
+            Self::Anthropic => listed::<anthropic::request::Tool<'_>>(specs),
+            Self::Gemini => serde_json::to_string(&[gemini::request::Tools::from(specs)]),
         };
-        (!specs.is_empty()).then(|| written.to_string())
+        written.map(Some)
     }
 
     /// The body of a request, with what it repeats of the last one.
@@ -197,6 +195,15 @@ impl WireApi {
     }
 }
 
+/// Tools, one after another.
+fn listed<'a, Tool>(specs: &'a [ToolSpec]) -> Result<String, serde_json::Error>
+where
+    Tool: From<&'a ToolSpec> + Serialize,
+{
+    let tools: Vec<Tool> = specs.iter().map(Tool::from).collect();
+    serde_json::to_string(&tools)
+}
+
 /// Calls decide: some providers say that the model was done when it called.
 fn stopped(said: StopReason, content: &[AssistantPart]) -> StopReason {
     match said {
@@ -215,7 +222,7 @@ fn stopped(said: StopReason, content: &[AssistantPart]) -> StopReason {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::Map;
+    use serde_json::{Map, Value};
 
     use super::*;
 

@@ -3,8 +3,6 @@
 //! Without an output schema it takes one text, `result`; with one it takes the argument the
 //! definition names, and nothing that breaks the schema is ever accepted.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 
 use super::prose;
@@ -143,7 +141,7 @@ pub(crate) fn spec(config: Option<&OutputConfig>) -> ToolSpec {
     ToolSpec {
         name: ToolName::Host(COMPLETE_TASK.to_owned()),
         description: prose::COMPLETE_TASK.into(),
-        parameters: Arc::new(parameters),
+        parameters: parameters.into(),
         concurrency: Concurrency::Parallel,
         repetition: Repeatability::Repeatable,
     }

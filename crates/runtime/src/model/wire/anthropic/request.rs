@@ -8,10 +8,11 @@ use std::borrow::Cow;
 
 use attache_kernel::{
     model::catalogue::Thinking,
+    rights::tool_name::ToolName,
     run::{
         Demand,
         message::{AssistantPart, Image, Message, ToolResult, UserPart},
-        tool_spec::ToolSpec,
+        tool_spec::{Parameters, ToolSpec},
     },
 };
 use serde::Serialize;
@@ -79,11 +80,18 @@ struct Source<'a> {
 }
 
 /// A tool as it is offered.
-pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
-    json!({
-        "name": tool.name.to_string(), "description": tool.description,
-        "input_schema": tool.parameters,
-    })
+#[derive(Serialize)]
+pub(in crate::model::wire) struct Tool<'a> {
+    name: &'a ToolName,
+    description: &'a str,
+    input_schema: &'a Parameters,
+}
+
+impl<'a> From<&'a ToolSpec> for Tool<'a> {
+    fn from(spec: &'a ToolSpec) -> Self {
+        let ToolSpec { name, description, parameters: input_schema, .. } = spec;
+        Self { name, description, input_schema }
+    }
 }
 
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {

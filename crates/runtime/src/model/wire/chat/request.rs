@@ -5,10 +5,13 @@
 
 use std::borrow::Cow;
 
-use attache_kernel::run::{
-    Demand,
-    message::{AssistantPart, Image, Message, ToolCall, UserPart},
-    tool_spec::ToolSpec,
+use attache_kernel::{
+    rights::tool_name::ToolName,
+    run::{
+        Demand,
+        message::{AssistantPart, Image, Message, ToolCall, UserPart},
+        tool_spec::{Parameters, ToolSpec},
+    },
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -82,10 +85,24 @@ struct Function<'a> {
 }
 
 /// A tool as it is offered.
-pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
-    json!({"type": "function", "function": {
-        "name": tool.name.to_string(), "description": tool.description, "parameters": tool.parameters,
-    }})
+#[derive(Serialize)]
+pub(in crate::model::wire) struct Tool<'a> {
+    r#type: &'static str,
+    function: OfferedFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct OfferedFunction<'a> {
+    name: &'a ToolName,
+    description: &'a str,
+    parameters: &'a Parameters,
+}
+
+impl<'a> From<&'a ToolSpec> for Tool<'a> {
+    fn from(spec: &'a ToolSpec) -> Self {
+        let ToolSpec { name, description, parameters, .. } = spec;
+        Self { r#type: "function", function: OfferedFunction { name, description, parameters } }
+    }
 }
 
 pub(in crate::model::wire) fn body(

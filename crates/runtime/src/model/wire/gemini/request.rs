@@ -7,10 +7,11 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use attache_kernel::{
     model::catalogue::Thinking,
+    rights::tool_name::ToolName,
     run::{
         Demand,
         message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
-        tool_spec::ToolSpec,
+        tool_spec::{Parameters, ToolSpec},
     },
 };
 use serde::Serialize;
@@ -85,12 +86,29 @@ enum Outcome<'a> {
     Error(&'a str),
 }
 
-/// A tool as it is offered.
-pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
-    json!({
-        "name": tool.name.to_string(), "description": tool.description,
-        "parametersJsonSchema": tool.parameters,
-    })
+/// The tools as they are offered.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::model::wire) struct Tools<'a> {
+    function_declarations: Vec<Tool<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool<'a> {
+    name: &'a ToolName,
+    description: &'a str,
+    parameters_json_schema: &'a Parameters,
+}
+
+impl<'a> From<&'a [ToolSpec]> for Tools<'a> {
+    fn from(specs: &'a [ToolSpec]) -> Self {
+        let declared = specs.iter().map(|spec| {
+            let ToolSpec { name, description, parameters: parameters_json_schema, .. } = spec;
+            Tool { name, description, parameters_json_schema }
+        });
+        Self { function_declarations: declared.collect() }
+    }
 }
 
 pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_json::Error> {

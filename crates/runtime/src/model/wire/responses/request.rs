@@ -6,10 +6,11 @@ use std::borrow::Cow;
 
 use attache_kernel::{
     model::catalogue::Thinking,
+    rights::tool_name::ToolName,
     run::{
         Demand,
         message::{AssistantPart, Image, Message, ToolCall, ToolResult, UserPart},
-        tool_spec::ToolSpec,
+        tool_spec::{Parameters, ToolSpec},
     },
 };
 use serde::Serialize;
@@ -73,11 +74,20 @@ enum Output<'a> {
 }
 
 /// A tool as it is offered.
-pub(in crate::model::wire) fn tool(tool: &ToolSpec) -> Value {
-    json!({
-        "type": "function", "name": tool.name.to_string(), "description": tool.description,
-        "parameters": tool.parameters, "strict": false,
-    })
+#[derive(Serialize)]
+pub(in crate::model::wire) struct Tool<'a> {
+    r#type: &'static str,
+    name: &'a ToolName,
+    description: &'a str,
+    parameters: &'a Parameters,
+    strict: bool,
+}
+
+impl<'a> From<&'a ToolSpec> for Tool<'a> {
+    fn from(spec: &'a ToolSpec) -> Self {
+        let ToolSpec { name, description, parameters, .. } = spec;
+        Self { r#type: "function", name, description, parameters, strict: false }
+    }
 }
 
 pub(in crate::model::wire) fn body(
