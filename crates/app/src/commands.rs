@@ -26,7 +26,7 @@ pub(crate) mod untrust;
 pub(crate) mod usage;
 pub(crate) mod validate;
 
-use attache_runtime::internal::telemetry::RunsOf;
+use attache_runtime::internal::{sandbox::Rehearsal, telemetry::RunsOf};
 
 use crate::{
     background,
@@ -39,7 +39,11 @@ use crate::{
 };
 
 /// Does what was asked for.
-pub(crate) fn run(cli: Cli, environment: &Environment) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    cli: Cli,
+    environment: &Environment,
+    rehearsal: Option<Rehearsal>,
+) -> Result<Exit, Failure> {
     if let Command::Completions(args) = &cli.command {
         // Works before anything is set up, and without a home.
         return completions::run(args);
@@ -93,7 +97,7 @@ fn carry_out(cli: Cli, environment: &Environment) -> Result<Exit, Failure> {
         _ => Setup::new(globals, environment.clone()),
     };
     let setup = match (setup, &cli.command) {
-        (Ok(setup), _) => setup,
+        (Ok(setup), _) => setup.rehearsed(rehearsal),
         (Err(failure), Command::Doctor(_)) => {
             return doctor::without_setup(&failure, &cli.globals, environment);
         }

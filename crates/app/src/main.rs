@@ -23,7 +23,7 @@ mod tui;
 
 use std::{ffi::OsString, process::ExitCode};
 
-use attache_runtime::internal::sandbox::run_if_helper;
+use attache_runtime::internal::sandbox::{Rehearsal, run_if_helper};
 use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::{
@@ -38,6 +38,9 @@ fn main() -> ExitCode {
     if arguments.get(1).is_some_and(|first| first == instance::MARK) {
         return ended(instance::run(), &arguments);
     }
+    // The main agent has commands, so its run waits for what this finds out.
+    let is_main = arguments.iter().skip(1).any(|word| word == "exec");
+    let rehearsal = is_main.then(Rehearsal::begin).flatten();
     let mut arguments = overrides_gathered(arguments);
     if arguments.len() == 1 && tui::has_terminal() {
         // On a terminal the bare program talks.
@@ -53,7 +56,7 @@ fn main() -> ExitCode {
         Ok(cli)
     });
     let result = match parsed {
-        Ok(cli) => commands::run(cli, &environment),
+        Ok(cli) => commands::run(cli, &environment, rehearsal),
         Err(error) => refusal::tell(&error, &arguments, environment),
     };
     ended(result, &arguments)

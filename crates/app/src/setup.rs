@@ -8,7 +8,10 @@ pub(crate) mod providers;
 pub(crate) mod resumed;
 mod sandbox;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use attache_kernel::{
     agent::{
@@ -24,6 +27,7 @@ use attache_runtime::internal::{
     },
     host::{ConnectError, Models, Offer, OrderError},
     model::{credentials::Credentials, http::HttpClient},
+    sandbox::Rehearsal,
 };
 
 use crate::{
@@ -69,6 +73,8 @@ pub(crate) struct Setup {
     pub(crate) slips: Vec<SettingsError>,
     agents_json: Option<String>,
     agents_dirs: Vec<PathBuf>,
+    /// The sandbox being tried, for a command that needs it soon.
+    rehearsal: Option<Arc<Rehearsal>>,
 }
 
 /// How a result is printed.
@@ -184,7 +190,13 @@ impl Setup {
             called_from,
             agents_json: globals.agents,
             agents_dirs: globals.agents_dir,
+            rehearsal: None,
         })
+    }
+
+    /// The same with the sandbox being tried already.
+    pub(crate) fn rehearsed(self, rehearsal: Option<Rehearsal>) -> Self {
+        Self { rehearsal: rehearsal.map(Arc::new), ..self }
     }
 
     /// The rules definitions are read by.

@@ -8,7 +8,6 @@ mod builder;
 use std::{sync::Arc, time::Duration};
 
 use attache_kernel::{agent::registry::Inventory, id::RunId, run::Run};
-use tokio_util::task::AbortOnDropHandle;
 
 pub use self::builder::{BuildError, RuntimeBuilder};
 use crate::{
@@ -89,13 +88,6 @@ impl Runtime {
     /// Turns an order into a run that can be started, or says why not.
     pub async fn prepare(&self, order: Order) -> Result<Prepared, OrderError> {
         self.host.prepare(order, &**self.runs.store()).await
-    }
-
-    /// Begins to find out which sandbox this machine enforces: worth while where a run with commands is about
-    /// to be prepared. Drop what it returns when that run has started.
-    #[doc(hidden)]
-    pub fn look_for_sandbox(&self) -> AbortOnDropHandle<()> {
-        self.runs.look_for_sandbox()
     }
 
     /// Starts a run. It goes on by itself; the handle tells of it.

@@ -319,7 +319,6 @@ fn tell_notices(prepared: &Prepared, setup: &Setup) {
 pub(super) async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<(Exit, RunId), Failure> {
     let store = transcripts::store(setup);
     let runtime = setup.runtime(store.clone())?;
-    let _looking = matches!(args.who, Who::Main(_)).then(|| runtime.look_for_sandbox());
     let printer = Arc::new(Printer::start()?);
     let approver = args.approver(&printer)?;
     let order = order::order(args, setup, &runtime, &store).await?;

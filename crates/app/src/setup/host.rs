@@ -214,7 +214,7 @@ impl Setup {
     pub(super) fn commands(&self, secrets: &Secrets) -> CommandSetup {
         let temporary_root = self.temporary_root();
         let policy = self.sandbox_policy(&self.working_directory, &temporary_root);
-        let sandbox = Sandbox::new(Helper::this_program());
+        let sandbox = Sandbox::new(Helper::this_program()).rehearsed(self.rehearsal.clone());
         let sandbox = Arc::new(sandbox.keeping_spares_in(self.attache_home.join("placeholders")));
         CommandSetup {
             environment: CommandEnvironment::cleaned(self.environment.all(), secrets),

@@ -39,6 +39,8 @@ pub struct Discovery {
     places: Places,
     rules: Rules,
     session_agents: Vec<Reading>,
+    /// Read once: they are part of the program.
+    builtin: Vec<Candidate>,
     cache: HashMap<PathBuf, Cached>,
 }
 
@@ -85,7 +87,8 @@ pub(crate) fn file_text(path: &Path) -> Option<String> {
 impl Discovery {
     /// A discovery over those places.
     pub fn new(places: Places, rules: Rules) -> Self {
-        Self { places, rules, session_agents: Vec::new(), cache: HashMap::new() }
+        let (session_agents, builtin) = (Vec::new(), builtin::candidates(&rules));
+        Self { places, rules, session_agents, builtin, cache: HashMap::new() }
     }
 
     /// Adds the agents of a JSON object, for this session alone.
@@ -106,7 +109,7 @@ impl Discovery {
 
     /// Looks at every place. Files that have not changed since the last look are not read again.
     pub fn look(&mut self, trust: &TrustStore) -> Found {
-        let mut found = Found { candidates: builtin::candidates(&self.rules), ..Found::default() };
+        let mut found = Found { candidates: self.builtin.clone(), ..Found::default() };
         found.candidates.extend(self.session_agents.iter().map(|reading| Candidate {
             reading: Arc::new(reading.clone()),
             scope: Scope::Session,
@@ -292,8 +295,10 @@ fn in_parallel<Item: Sync, Made: Send>(
     make: impl Fn(&Item) -> Made + Sync,
 ) -> Vec<Made> {
     const FEWEST_PER_THREAD: usize = 32;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(items.len() / FEWEST_PER_THREAD).clamp(1, 8);
+    let worth_while = items.len() / FEWEST_PER_THREAD;
+    // Counting the cores reads several files.
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if worth_while < 2 { 1 } else { cores().min(worth_while).min(8) };
     if threads == 1 {
         return items.iter().map(make).collect();
     }

@@ -21,6 +21,7 @@ mod syscalls;
 
 use std::{
     ffi::{OsStr, OsString},
+    os::fd::AsFd,
     path::PathBuf,
 };
 
@@ -28,7 +29,7 @@ use rustix::process::{Signal, WaitStatus, getpid, kill_process};
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::placeholder::{Placeholders, is_placeholder};
-use self::setup_error::SetupError;
+use self::setup_error::{SetupError, Step as _};
 use super::{Level, Policy, protected::Protected};
 
 /// The first argument of a helper.
@@ -134,6 +135,16 @@ fn play(message: &OsStr, order: Order<'_>) -> Result<Ended, SetupError> {
         Stage::Supervisor => supervisor::supervise(&message, order),
         Stage::Probe => confine::probe(&message),
     }
+}
+
+/// Sets up the sandbox in this process, a fork of the program, writes the level there, and ends.
+pub(super) fn rehearse(message: &Message, tells: impl AsFd) -> ! {
+    let set_up = descriptors::open_null().and_then(|null| {
+        descriptors::release_standard_streams(&null)?;
+        rustix::stdio::dup2_stdout(tells).step("tell the level")
+    });
+    let order = Order { program: OsStr::new(""), arguments: &[] };
+    end(set_up.and_then(|()| supervisor::supervise(message, order)))
 }
 
 /// Writes to standard error: the agent reads there why its command did not start.

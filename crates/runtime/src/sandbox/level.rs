@@ -45,6 +45,11 @@ pub(super) struct Probed {
 }
 
 impl Probed {
+    /// Every part is in force, as a rehearsal has shown.
+    pub(super) fn whole(level: Level) -> Self {
+        Self { level, lacks: Vec::new() }
+    }
+
     /// Tries the parts, in helpers.
     pub(super) fn of_machine(helper: &Path, missing: &[Part]) -> Self {
         let wanted = Level {
@@ -54,7 +59,7 @@ impl Probed {
         };
         let is_all = missing.is_empty();
         if is_all && let Ok(level) = ask(helper, &Message::rehearsal(policy(), wanted)) {
-            return Self { level, lacks: Vec::new() };
+            return Self::whole(level);
         }
         Self::one_by_one(helper, wanted)
     }
@@ -97,7 +102,7 @@ fn ask(helper: &Path, message: &Message) -> Result<Level, String> {
 }
 
 /// What is tried.
-fn policy() -> Policy {
+pub(super) fn policy() -> Policy {
     let nowhere = PathBuf::from("/nonexistent");
     Policy {
         mode: Mode::ReadOnly,
@@ -113,6 +118,11 @@ fn policy() -> Policy {
 }
 
 impl Level {
+    /// Everything that a machine may have.
+    pub(super) fn all() -> Self {
+        Self { namespaces: true, landlock: 1, seccomp: true }
+    }
+
     /// How much of the sandbox holds a command in this mode.
     pub fn confinement(self, mode: Mode) -> Confinement {
         if mode == Mode::DangerFullAccess || (!self.namespaces && self.landlock == 0) {

@@ -146,12 +146,6 @@ impl Runs {
         self
     }
 
-    /// Begins to find out which sandbox this machine enforces. The first run with commands needs to know.
-    pub(crate) fn look_for_sandbox(&self) -> AbortOnDropHandle<()> {
-        let commands = Arc::clone(&self.shared.commands);
-        AbortOnDropHandle::new(tokio::task::spawn_blocking(move || drop(commands.in_force())))
-    }
-
     /// The names of the tools there are.
     pub fn tools(&self) -> impl Iterator<Item = &ToolName> {
         self.shared.tools.keys()

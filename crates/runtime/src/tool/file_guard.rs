@@ -5,7 +5,8 @@
 //! files apart, asking costs nothing. Places of keys inside the workspace are nobody's.
 
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
+    ffi::OsStr,
     fs,
     path::{Component, Path, PathBuf},
     sync::Arc,
@@ -36,7 +37,7 @@ pub struct HiddenPlaces {
 impl HiddenPlaces {
     /// Those of these places that lie below that root. This reads the disk.
     pub fn below<'p>(root: &Path, places: impl IntoIterator<Item = &'p PathBuf>) -> Self {
-        let mut parents = BTreeMap::new();
+        let mut parents = HashMap::new();
         let places = places.into_iter().map(|place| really(place, &mut parents));
         let places = places.filter(|place| place != root && place.starts_with(root)).collect();
         Self { root: root.to_owned(), places }
@@ -49,11 +50,12 @@ impl HiddenPlaces {
 }
 
 /// Where a place really lies. Many lie side by side: their directory is looked up once.
-fn really<'p>(place: &'p Path, parents: &mut BTreeMap<&'p Path, Option<PathBuf>>) -> PathBuf {
+fn really<'p>(place: &'p Path, parents: &mut HashMap<&'p OsStr, Option<PathBuf>>) -> PathBuf {
     let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
         return place.to_owned();
     };
-    let parent = parents.entry(parent).or_insert_with(|| fs::canonicalize(parent).ok());
+    let known = parents.entry(parent.as_os_str());
+    let parent = known.or_insert_with(|| fs::canonicalize(parent).ok());
     let Some(inside) = parent.as_ref().map(|parent| parent.join(name)) else {
         return place.to_owned();
     };

@@ -1,6 +1,9 @@
 //! Places: the folders that are searched for agents, and which of their files are read.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use attache_kernel::agent::definition::{Dialect, Format, Scope};
 
@@ -100,19 +103,21 @@ impl Places {
             told(folder, Scope::Session, links)
         }));
         if self.mode == DiscoveryMode::Auto {
-            places.extend(self.project_places());
-            places.extend(self.user_places());
+            let user = self.user_places();
+            let of_user: HashSet<&Path> = user.iter().map(|place| place.folder.as_path()).collect();
+            let project = self.project_places();
+            // A folder that is both is the user's.
+            places.extend(
+                project.into_iter().filter(|place| !of_user.contains(place.folder.as_path())),
+            );
+            places.extend(user);
         }
         places.extend(
             self.agents_dir.iter().map(|folder| told(folder, Scope::User, self.links_of_user())),
         );
         // Otherwise a home that is also a project would be listed twice.
-        let mut seen: Vec<PathBuf> = Vec::new();
-        places.retain(|place| {
-            let fresh = !seen.contains(&place.folder);
-            seen.push(place.folder.clone());
-            fresh
-        });
+        let mut seen: HashSet<PathBuf> = HashSet::new();
+        places.retain(|place| seen.insert(place.folder.clone()));
         places
     }
 
@@ -132,8 +137,6 @@ impl Places {
                 }));
             }
         }
-        let user: Vec<PathBuf> = self.user_places().into_iter().map(|place| place.folder).collect();
-        places.retain(|place| !user.contains(&place.folder));
         places
     }
 
