@@ -3,7 +3,7 @@
 //! `input_tokens` counts all input, the cached parts included; a sum never overflows, and a cost is
 //! known only if every turn had a price.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The tokens of one turn, or of several.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -33,6 +33,42 @@ pub struct ServerToolUse {
     pub web_search_requests: u64,
     /// Pages fetched.
     pub web_fetch_requests: u64,
+}
+
+/// Usage as a transcript holds it: what is zero or not known is left out.
+#[derive(Serialize)]
+struct ShortUsage<'a> {
+    input_tokens: u64,
+    output_tokens: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    cache_creation_input_tokens: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    cache_read_input_tokens: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    reasoning_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_tool_use: Option<ServerToolUse>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<&'a str>,
+}
+
+/// Writes usage for a transcript.
+pub(crate) fn serialize_short<S: Serializer>(usage: &Usage, to: S) -> Result<S::Ok, S::Error> {
+    let short = ShortUsage {
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+        cache_creation_input_tokens: usage.cache_creation_input_tokens,
+        cache_read_input_tokens: usage.cache_read_input_tokens,
+        reasoning_tokens: usage.reasoning_tokens,
+        server_tool_use: usage.server_tool_use,
+        service_tier: usage.service_tier.as_deref(),
+    };
+    short.serialize(to)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use self::compaction::Compaction;
 use crate::{
     id::{LetterId, QuestionId, RunId, ToolCallId},
-    model::usage::Usage,
+    model::usage::{Usage, serialize_short},
     rights::tool_name::ToolName,
     run::{
         file_change::FileChange,
@@ -105,8 +105,10 @@ pub enum Event {
         /// Why it stopped.
         stop: StopReason,
         /// What it used.
+        #[serde(serialize_with = "serialize_short")]
         usage: Usage,
         /// What it cost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
     },
     /// The model was stopped while it answered; this is what had arrived.
@@ -117,9 +119,10 @@ pub enum Event {
     /// An answer was lost after its provider had begun to count it; these tokens were used.
     LostAnswerCounted {
         /// What was counted.
+        #[serde(serialize_with = "serialize_short")]
         usage: Usage,
         /// What that alone cost; none without a price.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
     },
     /// The run's model answered an MCP server during a call; these tokens were used.
@@ -127,9 +130,10 @@ pub enum Event {
         /// The server.
         server: String,
         /// What it used.
+        #[serde(serialize_with = "serialize_short")]
         usage: Usage,
         /// What that cost; none without a price.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         cost_usd: Option<f64>,
     },
     /// An MCP server asks the user something during a call; the clock stands until it is answered.

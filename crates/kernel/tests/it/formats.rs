@@ -355,7 +355,8 @@ fn a_transcript_is_written_as_it_always_was() {
 
 #[test]
 fn an_old_transcript_still_makes_its_run() {
-    // The second was written before headers had limits and rights.
+    // The second was written before headers had limits and rights, and when what was zero or not known of
+    // the usage was written as well.
     for golden in [
         include_str!("golden/transcript.jsonl"),
         include_str!("golden/transcript-without-rights.jsonl"),
