@@ -37,10 +37,17 @@ struct Shared {
     secrets: Secrets,
     /// What the run's assignment is to readers: the same, without secrets.
     run: OnceLock<Arc<Assignment>>,
-    /// Where the journal can be read, and its header.
-    journal: Option<(Arc<dyn Store>, Header)>,
+    journal: Option<Journal>,
     /// Who reads the events of the whole tree.
     tree: TreeLog,
+}
+
+/// Where the journal can be read, and what its header says.
+#[derive(Debug)]
+struct Journal {
+    store: Arc<dyn Store>,
+    began: String,
+    run: Arc<Assignment>,
 }
 
 #[derive(Debug, Default)]
@@ -86,13 +93,18 @@ impl EventLog {
     /// The log of a run with that header. Its readers see none of the store's secrets, and are caught
     /// up from the store.
     pub fn journalled(store: Arc<dyn Store>, header: Header) -> Self {
-        Self::in_tree(store, header, TreeLog::default())
+        Self::in_tree(store, header.ts, Arc::new(header.run), TreeLog::default())
     }
 
     /// The same for a run of that tree.
-    pub(crate) fn in_tree(store: Arc<dyn Store>, header: Header, tree: TreeLog) -> Self {
+    pub(crate) fn in_tree(
+        store: Arc<dyn Store>,
+        began: String,
+        run: Arc<Assignment>,
+        tree: TreeLog,
+    ) -> Self {
         let secrets = store.secrets().clone();
-        let journal = Some((store, header));
+        let journal = Some(Journal { store, began, run });
         Self { shared: Arc::new(Shared { secrets, journal, tree, ..Shared::default() }) }
     }
 

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use attache_kernel::{
     id::RunId,
     run::{
+        assignment::Assignment,
         event::observed::RunEvent,
         transcript::{Header, Replay},
     },
 };
 
+use super::Journal;
 use crate::store::Store;
 
 /// A journal being read.
@@ -25,10 +27,11 @@ pub(super) struct Past {
 
 impl Past {
     /// The journal of that run, from its beginning; none if the header makes no run.
-    pub(super) fn new((store, header): &(Arc<dyn Store>, Header)) -> Option<Self> {
-        let run = header.run.agent_id.clone();
-        let replay = Replay::new(header.clone()).ok()?;
-        Some(Self { store: Arc::clone(store), run, replay })
+    pub(super) fn new(journal: &Journal) -> Option<Self> {
+        let Journal { store, began, run } = journal;
+        let header = Header::new(began.clone(), Assignment::clone(run));
+        let replay = Replay::new(header).ok()?;
+        Some(Self { store: Arc::clone(store), run: run.agent_id.clone(), replay })
     }
 
     /// The next events from that number on, read at least as far as `last` in one call or several; none

@@ -400,8 +400,8 @@ impl Shared {
         let denied = start.permissions.policy.rules.deny.iter().map(|rule| &rule.rule);
         let readable = start.rights.without_files_of(denied);
         let journal = self.store.create(&header).await?;
-        let transcript = journal.location();
-        let secrets = self.store.secrets().clone();
+        let (transcript, secrets) = (journal.location(), self.store.secrets().clone());
+        let assigned = Arc::clone(run.shared_assignment());
         let parent = start.parent.as_ref().map(RunHandle::live);
         let cancel =
             parent.map_or_else(CancellationToken::new, |parent| parent.cancel.child_token());
@@ -417,8 +417,8 @@ impl Shared {
         let (root, stance) = (workspace.root().to_owned(), start.permissions.stance);
         let hidden = self.hidden_places(workspace.root(), parent.map(Arc::as_ref));
         let live = Arc::new(LiveRun {
-            run: Arc::new(run.assignment().clone()),
-            events: EventLog::in_tree(Arc::clone(&self.store), header, tree.clone()),
+            run: Arc::clone(&assigned),
+            events: EventLog::in_tree(Arc::clone(&self.store), header.ts, assigned, tree.clone()),
             children: Children::default(),
             news: news.clone(),
             tree,

@@ -185,7 +185,7 @@ impl Keeper {
     pub(super) fn began_below(&mut self, run: Assignment) {
         let Some(store) = self.store.clone() else { return };
         let header = Header::new(timestamp(), run.clone());
-        let log = EventLog::in_tree(store, header, self.live.tree.clone());
+        let log = EventLog::in_tree(store, header.ts, Arc::new(header.run), self.live.tree.clone());
         self.below.insert(run.agent_id.clone(), (Arc::new(run), log));
     }
 

@@ -10,6 +10,8 @@ use serde::Serialize;
 
 /// A text that grew beyond this is not kept.
 const MOST_KEPT_BYTES: usize = 1 << 20;
+/// The text grows in steps of this: every run keeps one.
+const GROWTH: usize = 2 << 10;
 
 /// The messages of the last request, as they were written.
 #[derive(Debug, Default)]
@@ -52,12 +54,17 @@ impl Repeated {
         for message in new {
             write(message, &mut items);
         }
+        let mut written = Vec::with_capacity(GROWTH);
         for item in &items {
-            if !self.items.is_empty() {
-                self.items.push(b',');
+            if !self.items.is_empty() || !written.is_empty() {
+                written.push(b',');
             }
-            serde_json::to_writer(&mut self.items, item)?;
+            serde_json::to_writer(&mut written, item)?;
         }
+        if self.items.capacity() < self.items.len() + written.len() {
+            self.items.reserve_exact(written.len().next_multiple_of(GROWTH));
+        }
+        self.items.extend_from_slice(&written);
         self.messages.extend(new.iter().cloned());
         Ok(())
     }
