@@ -135,8 +135,8 @@ pub mod runtime {
 
 pub mod sandbox {
     pub use crate::sandbox::{
-        Helper, Level, Mode, Part, Policy, ResourceLimits, Sandbox, places_of_keys, refusal_hint,
-        run_if_helper,
+        Helper, Level, Mode, Part, Policy, Rehearsal, ResourceLimits, Sandbox, places_of_keys,
+        refusal_hint, run_if_helper,
     };
 }
 
