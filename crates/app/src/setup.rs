@@ -3,6 +3,7 @@
 //! Folders, settings, trust and the agents there are; each is worked out once, here.
 
 mod host;
+mod live_rules;
 mod mcp_servers;
 pub(crate) mod providers;
 pub(crate) mod resumed;
@@ -28,6 +29,7 @@ use attache_runtime::internal::{
     host::{ConnectError, Models, Offer, OrderError},
     model::{credentials::Credentials, http::HttpClient},
     sandbox::Rehearsal,
+    tasks::FileStates,
 };
 
 use crate::{
@@ -71,6 +73,8 @@ pub(crate) struct Setup {
     pub(crate) globals: Globals,
     /// Keys and rules of the settings that are not understood; none where a run may start.
     pub(crate) slips: Vec<SettingsError>,
+    /// The files with rules, as they were before they were read.
+    settings_files: FileStates,
     agents_json: Option<String>,
     agents_dirs: Vec<PathBuf>,
     /// The sandbox being tried, for a command that needs it soon.
@@ -137,6 +141,7 @@ impl Setup {
         let trust = TrustStore::load(&attache_home).map_err(|error| trust_failure(&error))?;
         let project = Project::around(&working_directory, &attache_home, home.as_deref());
         let project_trust = project_trust(&project, &trust);
+        let settings_files = live_rules::files(&project, &attache_home, home.as_deref());
         let Loaded { settings, findings } = settings::load(&Sources {
             environment: &environment,
             home: home.as_deref(),
@@ -184,6 +189,7 @@ impl Setup {
             project_trust,
             globals: globals.clone(),
             slips: findings.slips,
+            settings_files,
             format: if globals.json { OutputFormat::Json } else { OutputFormat::Text },
             quiet: globals.quiet,
             moved: globals.cwd,

@@ -59,7 +59,7 @@ use crate::{
     clock,
     mcp_client::{McpServers, Toolbox},
     store::Store,
-    tasks::{Permissions, RunHandle, Start, TreeBudgetStart, TreeLimits},
+    tasks::{Permissions, RulesWatch, RunHandle, Start, TreeBudgetStart, TreeLimits},
 };
 
 /// What the front door works with.
@@ -87,6 +87,8 @@ pub struct Host {
     pub policy: Arc<Policy>,
     /// How often agents were used.
     pub used: Arc<UsedAgents>,
+    /// What watches for rules that are added while runs go on.
+    pub rules: Option<Arc<RulesWatch>>,
     /// How an instance of the program is started; none where it cannot be.
     pub instances: Option<Arc<Instances>>,
 }
@@ -217,10 +219,12 @@ impl Host {
     ) -> Permissions {
         let Some(above) = parent.map(|parent| &parent.live().permissions) else {
             let policy = Arc::clone(&self.policy);
-            return Permissions { policy, stance, trust: Vec::new() }.of_run(root, auto);
+            let rules = self.rules.clone();
+            let permissions = Permissions { policy, stance, rules, ..Permissions::default() };
+            return permissions.of_run(root, auto);
         };
-        let (policy, stance) = (Arc::clone(&above.policy), stance.under(above.stance));
-        Permissions { policy, stance, trust: above.trust.clone() }.of_child(root, auto)
+        let stance = stance.under(above.stance);
+        Permissions { stance, ..above.clone() }.of_child(root, auto)
     }
 
     /// What it takes to start a run here, whichever way it was prepared.

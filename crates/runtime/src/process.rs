@@ -25,7 +25,6 @@ use std::{
 
 use attache_kernel::rights::{
     confinement::{Confinement, SandboxInForce},
-    filter::ToolSet,
     permission::WorkspaceAccess,
 };
 
@@ -45,6 +44,7 @@ pub(crate) use self::{
 use self::{sessions::Sessions, temporary_directory::TemporaryDirectory, withheld::WithheldFiles};
 use crate::{
     sandbox::{Mode, Policy, Sandbox},
+    tasks::LiveRights,
     tool::artifacts::Artifacts,
 };
 
@@ -140,7 +140,7 @@ impl Processes {
 
     /// The same with commands that cannot read what these rights deny.
     #[must_use]
-    pub(crate) fn withholding(mut self, rights: Arc<ToolSet>) -> Self {
+    pub(crate) fn withholding(mut self, rights: LiveRights) -> Self {
         self.withheld = WithheldFiles::new(rights);
         self
     }

@@ -12,6 +12,7 @@ mod handle;
 mod inbox;
 mod news;
 mod recorded;
+mod rules_watch;
 mod run_changes;
 mod runs;
 mod slots;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 pub(crate) use self::{
-    call_rules::Permissions,
+    call_rules::{AgentAsks, Permissions},
     children::Children,
     handle::LiveRun,
     inbox::{LastLook, Letters, letterbox},
@@ -41,6 +42,7 @@ pub use self::{
     handle::{RunHandle, RuntimeDropped},
     inbox::{Inbox, InboxError},
     recorded::{RecordedError, RecordedRun},
+    rules_watch::{FileStates, LiveRights, ReadRules, RulesWatch},
     runs::{Runs, new_run_id, new_session_id},
     start::{Start, StartError, TreeBudgetStart},
     tree::TreeLimits,

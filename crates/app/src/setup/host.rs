@@ -181,6 +181,7 @@ impl Setup {
             },
             policy: self.policy(),
             used: Arc::new(UsedAgents::in_file(self.attache_home.join("agents-used.json"))),
+            rules: Some(Arc::new(self.rules_watch())),
             instances: Some(Arc::new(instance::instances(self))),
         };
         let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));

@@ -23,6 +23,7 @@ mod hostile_text;
 #[cfg(test)]
 mod instances;
 mod list;
+mod live_rules;
 mod log;
 mod login;
 mod may;

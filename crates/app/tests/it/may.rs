@@ -137,6 +137,11 @@ fn a_link_is_judged_by_where_it_leads() {
     assert_eq!(judged("shared/agents/b.md"), "allow");
     std::os::unix::fs::symlink("shared", project.root().join(".gemini")).unwrap();
     assert_eq!(judged("shared/agents/b.md"), "ask");
+    let rule = "permissions.allow=[\"Bash(touch *)\", \"Bash(ls *)\"]";
+    let command = |line: &str| verdict(&project, &["editor", "Bash", line, "--trust", "-c", rule]);
+    assert_eq!(command("touch src/x"), "allow");
+    assert_eq!(command("touch shared/agents/b.md"), "ask");
+    assert_eq!(command("ls shared/agents"), "allow");
 }
 
 #[test]
@@ -406,4 +411,36 @@ fn settings_before_and_after_the_command_both_count() {
     let ran = project.run(&["-c", deny, "may", "worker", "Bash", "ls", "-c", "model=\"x\""]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.starts_with("deny"), "{ran:?}");
+}
+
+/// In its home `ask` asks, and a pattern that is allowed after it does not.
+#[test]
+fn what_an_opencode_agent_asks_about_is_asked() {
+    let project = project();
+    let header = "description: d\npermission:\n  read:\n    \"*.env\": ask\n    \"secret/**\": deny\n  webfetch: ask\n  \
+                  bash:\n    \"*\": ask\n    \"pwd*\": allow\n    \"git push *\": deny\n";
+    project.file(".opencode/agent/a.md", &format!("---\n{header}---\nx\n"));
+    project.file(".opencode/agent/all.md", "---\ndescription: d\npermission: ask\n---\nx\n");
+    assert_eq!(project.run(&["trust", "--all", "--yes"]).code, Some(0));
+    for (tool, what, expected) in [
+        ("Bash", "ls", "ask"),
+        ("Bash", "pwd", "allow"),
+        ("Bash", "pwd && ls", "ask"),
+        ("Bash", "git push origin", "deny"),
+        ("Read", "a.env", "ask"),
+        ("Read", "secret/x", "deny"),
+        ("Read", "x", "allow"),
+    ] {
+        assert_eq!(verdict(&project, &["a", tool, what]), expected, "{tool} {what}");
+    }
+    // No allow rule of the settings lifts it.
+    let allow = "permissions.allow=[\"Bash\"]";
+    let told = may(&project, &["a", "Bash", "ls", "-c", allow]);
+    assert_eq!((&told["verdict"], &told["rule"]), (&json!("ask"), &json!("shell")), "{told}");
+    assert!(told["reason"].as_str().unwrap().contains("agent a"), "{told}");
+    assert_eq!(verdict(&project, &["all", "Read", "x"]), "ask");
+    let shown = project.json(&["show", "all", "--json"]);
+    assert!(shown["permissions"]["unasked"].as_array().unwrap().is_empty(), "{shown}");
+    let native = project.run(&["show", "a", "--as", "md"]).stdout;
+    assert!(native.contains("askTools") && native.contains("!shell(pwd*)"), "{native}");
 }

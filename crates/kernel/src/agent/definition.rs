@@ -60,6 +60,10 @@ pub struct Definition {
     /// Which tools it may not use, rules such as `Bash(rm *)` included.
     #[serde(default)]
     pub disallowed_tools: Vec<String>,
+    /// Which calls are always asked about, in order. An entry that begins with `!` excepts calls from the entries
+    /// before it; it allows nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ask_tools: Vec<String>,
     /// Where the definition comes from.
     #[serde(default)]
     pub source: Scope,
@@ -148,6 +152,7 @@ impl Definition {
             color: None,
             tools: ToolAccess::All,
             disallowed_tools: Vec::new(),
+            ask_tools: Vec::new(),
             source: Scope::default(),
             source_path: None,
             dialect: Dialect::default(),

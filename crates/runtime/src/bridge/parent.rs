@@ -37,7 +37,7 @@ use crate::{
     executor::{Broken, Execution},
     process::CommandSetup,
     store::{Held, Store, StoreError},
-    tasks::{Funding, LastLook, Letters, LiveRun, Slot, Slots, Standstill},
+    tasks::{AgentAsks, Funding, LastLook, Letters, LiveRun, Slot, Slots, Standstill},
 };
 
 /// How long an instance may take to say hello, and to do what is due.
@@ -54,6 +54,7 @@ pub(crate) struct Seat {
     pub(crate) commands: Arc<CommandSetup>,
     pub(crate) root: PathBuf,
     pub(crate) stance: Stance,
+    pub(crate) asked: Vec<AgentAsks>,
     pub(crate) left_behind: Option<LeftBehind>,
 }
 
@@ -209,6 +210,7 @@ impl Owner {
             is_trusted: self.seat.how.is_trusted,
             auto_approval: self.seat.how.auto_approval,
             stance: self.seat.stance,
+            asked: self.seat.asked.clone(),
             left: self.keeper.left(),
             left_behind: self.seat.left_behind.take(),
         }

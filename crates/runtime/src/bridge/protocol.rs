@@ -21,6 +21,8 @@ use attache_kernel::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::tasks::AgentAsks;
+
 /// The version of the protocol. Both sides are usually one program; a file that was replaced makes them two.
 pub(crate) const PROTOCOL: u32 = 2;
 
@@ -64,6 +66,8 @@ pub(crate) struct Assigned {
     pub(crate) is_trusted: bool,
     pub(crate) auto_approval: AutoApproval,
     pub(crate) stance: Stance,
+    /// What the agent and those above it always ask about.
+    pub(crate) asked: Vec<AgentAsks>,
     /// What is left for its tree.
     pub(crate) left: TreeAllowance,
     /// What became of the background agents of the run that it continues.

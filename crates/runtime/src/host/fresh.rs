@@ -66,6 +66,7 @@ impl Host {
         let permissions = self
             .permissions(stance, order.parent.as_ref(), &root, order.auto_approval)
             .believing(&equipped.toolbox)
+            .asking(&definition)
             .while_trusted(trust_watch);
         let session = parent.map(|parent| parent.session_id.clone());
         let session = session.or_else(|| order.session.clone()).unwrap_or_else(new_session_id);

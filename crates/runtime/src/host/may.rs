@@ -46,8 +46,9 @@ impl Leave {
         let root = workplace.folder(definition, trust, None)?;
         let root = root.canonicalize().unwrap_or(root);
         let filtered = offer.rights(definition, trust, (FIRST_DEPTH, Schedule::Foreground), None);
-        let permissions = Permissions { policy, stance: Stance::of(definition), trust: Vec::new() };
-        let permissions = permissions.of_run(&root, AutoApproval::AsConfigured);
+        let stance = Stance::of(definition);
+        let permissions = Permissions { policy, stance, ..Permissions::default() };
+        let permissions = permissions.of_run(&root, AutoApproval::AsConfigured).asking(definition);
         let further_roots = workplace.further_roots.iter();
         let further_roots = further_roots.filter_map(|root| root.canonicalize().ok()).collect();
         let (definition, offer) = (definition.clone(), offer.clone());

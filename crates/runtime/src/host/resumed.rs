@@ -135,7 +135,10 @@ impl Host {
         let permissions = self
             .permissions(stance, order.parent.as_ref(), &root, order.auto_approval)
             .believing(&equipped.toolbox)
+            .asking(&definition)
             .while_trusted(trust_watch);
+        let now = today.as_ref().and_then(|(record, _)| record.definition.as_ref());
+        let permissions = permissions.asking(now.unwrap_or(&definition));
         let parent_id = above.map(|above| above.agent_id.clone());
         let mut assignment = before.resumed_as(run_id, order.task);
         if worktree.is_some() {

@@ -36,8 +36,11 @@ impl Host {
             self.switchboard.connect(&as_before(&run), asker, &self.models, &mut Vec::new())?;
         let toolbox = self.toolbox_of(&definition, trust, &assignment.rights).await;
         let policy = self.policy.clone();
-        let permissions = Permissions { policy, stance: assigned.stance, trust: Vec::new() }
+        let stance = assigned.stance;
+        let rules = self.rules.clone();
+        let permissions = Permissions { policy, stance, rules, ..Permissions::default() }
             .of_run(&assigned.root, assigned.auto_approval)
+            .asking_too(assigned.asked.clone())
             .believing(&toolbox)
             .while_trusted(self.watch_in_instance(&assignment, trust));
         let rights = assignment.rights.clone();

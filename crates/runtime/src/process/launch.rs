@@ -190,7 +190,7 @@ impl Processes {
         match reach {
             Reach::Escalated => policy.mode = Mode::DangerFullAccess,
             Reach::Sandboxed => {
-                policy.deny_read.extend_from_slice(self.withheld.below(&self.workspace));
+                policy.deny_read.extend_from_slice(&self.withheld.below(&self.workspace));
             }
         }
         policy

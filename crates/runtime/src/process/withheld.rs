@@ -2,15 +2,17 @@
 //!
 //! A rule denies a command that is seen to read a file; what a program reads by itself is not seen. So the
 //! files of the workspace that a `Read` rule denies are covered in the sandbox. Only what exists when the first
-//! command starts is found, and the search is bounded.
+//! command starts, or the first one after rules were added, is found, and the search is bounded.
 
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use attache_kernel::rights::{filter::ToolSet, rule::RealPath};
+use attache_kernel::rights::{filter::ToolSet, permission::PermissionRules, rule::RealPath};
+
+use crate::tasks::LiveRights;
 
 /// The entries that are looked at.
 const MOST_ENTRIES: usize = 20_000;
@@ -23,21 +25,36 @@ const ANY: &str = "\u{1}any";
 /// The files that a run's rights withhold.
 #[derive(Debug, Default)]
 pub(super) struct WithheldFiles {
-    rights: Arc<ToolSet>,
-    found: OnceLock<Vec<PathBuf>>,
+    rights: LiveRights,
+    found: Mutex<Option<Found>>,
+}
+
+/// What was found, and the rules that had been added by then.
+#[derive(Debug)]
+struct Found {
+    added: Option<Arc<PermissionRules>>,
+    paths: Arc<[PathBuf]>,
 }
 
 impl WithheldFiles {
     /// Those that these rights withhold.
-    pub(super) fn new(rights: Arc<ToolSet>) -> Self {
-        Self { rights, found: OnceLock::new() }
+    pub(super) fn new(rights: LiveRights) -> Self {
+        Self { rights, found: Mutex::default() }
     }
 
     /// Those below a root. The first call reads the disk.
-    pub(super) fn below(&self, root: &Path) -> &[PathBuf] {
-        self.found.get_or_init(|| {
-            if self.rights.withholds_files() { search(root, &self.rights) } else { Vec::new() }
-        })
+    pub(super) fn below(&self, root: &Path) -> Arc<[PathBuf]> {
+        let (rights, added) = self.rights.current();
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = &*found
+            && found.added == added
+        {
+            return Arc::clone(&found.paths);
+        }
+        let paths = if rights.withholds_files() { search(root, &rights) } else { Vec::new() };
+        let paths: Arc<[PathBuf]> = paths.into();
+        *found = Some(Found { added, paths: Arc::clone(&paths) });
+        paths
     }
 }
 

@@ -269,6 +269,7 @@ impl RuntimeBuilder {
             tree: self.tree,
             policy: Arc::new(self.permissions),
             used: Arc::default(),
+            rules: None,
             instances: self.instances,
         };
         let runs = Runs::with_tools(store, self.patience, self.tools).with_commands(self.commands);

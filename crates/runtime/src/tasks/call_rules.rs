@@ -4,15 +4,23 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use attache_kernel::rights::{
-    confinement::Confinement,
-    filter::ToolSet,
-    permission::{AutoApproval, CallGuard, Foresight, Permission, Policy, Proposed, Stance, judge},
-    protected::PROTECTED,
-    tool_name::ToolName,
+use attache_kernel::{
+    agent::definition::Definition,
+    rights::{
+        confinement::Confinement,
+        filter::ToolSet,
+        permission::{
+            AutoApproval, CallGuard, Foresight, Permission, PermissionRule, Policy, Proposed,
+            Stance, judge,
+        },
+        protected::PROTECTED,
+        tool_name::ToolName,
+    },
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::rules_watch::RulesWatch;
 use crate::{agents::trust::TrustWatch, mcp_client::Toolbox, process::CommandSetup, tool::Tool};
 
 /// What the settings, the caller and the agent say about questions.
@@ -24,6 +32,17 @@ pub struct Permissions {
     pub stance: Stance,
     /// The trust that the run and those above it have their rights from.
     pub(crate) trust: Vec<Arc<TrustWatch>>,
+    /// What the definitions of the run and of those above it always ask about; it is in the policy, too.
+    pub(crate) asked: Vec<AgentAsks>,
+    /// What watches the rules of the settings.
+    pub(crate) rules: Option<Arc<RulesWatch>>,
+}
+
+/// What an agent's definition always asks about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AgentAsks {
+    agent: String,
+    entries: Vec<String>,
 }
 
 impl Permissions {
@@ -40,6 +59,32 @@ impl Permissions {
             Arc::make_mut(&mut self.policy).protected.extend(linked);
         }
         self.approving(auto)
+    }
+
+    /// The same for an agent of that definition: what it always asks about is asked of it and of those below it.
+    #[must_use]
+    pub(crate) fn asking(self, definition: &Definition) -> Self {
+        if definition.ask_tools.is_empty() {
+            return self;
+        }
+        let agent = definition.agent_type.to_string();
+        let asked = AgentAsks { agent, entries: definition.ask_tools.clone() };
+        if self.asked.contains(&asked) {
+            return self;
+        }
+        self.asking_too([asked])
+    }
+
+    /// The same with what agents above it ask about.
+    #[must_use]
+    pub(crate) fn asking_too(mut self, asked: impl IntoIterator<Item = AgentAsks>) -> Self {
+        for asked in asked {
+            let origin = format!("agent {}", asked.agent);
+            let rules = PermissionRule::asking(&asked.entries, &origin);
+            Arc::make_mut(&mut self.policy).rules.ask.extend(rules);
+            self.asked.push(asked);
+        }
+        self
     }
 
     /// The same, where these are the parent's: a child in its parent's directory has its rules.
@@ -123,10 +168,20 @@ impl CallGuard for CallRules {
     fn check(&self, tool: &ToolName, arguments: &Value, foresight: &Foresight) -> Permission {
         let asks = self.tools.get(tool).and_then(|tool| tool.asks(arguments));
         let proposed = Proposed { tool, arguments, foresight, asks: asks.as_deref() };
-        let Permissions { policy, stance, trust } = &self.permissions;
+        let Permissions { policy, stance, trust, rules, .. } = &self.permissions;
         if let Some(reason) = trust.iter().find_map(|trust| trust.refusal(tool, arguments)) {
             return Permission::Deny { reason };
         }
-        judge(&proposed, &self.rights, *stance, policy).permission
+        let added = rules.as_ref().and_then(|rules| {
+            rules.refresh();
+            rules.added()
+        });
+        let Some(added) = added else {
+            return judge(&proposed, &self.rights, *stance, policy).permission;
+        };
+        let mut policy = Policy::clone(policy);
+        policy.rules.ask.extend(added.ask.iter().cloned());
+        policy.rules.deny.extend(added.deny.iter().cloned());
+        judge(&proposed, &self.rights, *stance, &policy).permission
     }
 }

@@ -33,6 +33,7 @@ use super::{
     call_rules::CallRules,
     going::{self, Going, into_letter},
     letterbox,
+    rules_watch::LiveRights,
 };
 use crate::{
     bridge::{LeftBehind, Seat},
@@ -399,6 +400,7 @@ impl Shared {
         let workspace = start.further_roots.into_iter().fold(workspace, Workspace::allowing_writes);
         let denied = start.permissions.policy.rules.deny.iter().map(|rule| &rule.rule);
         let readable = start.rights.without_files_of(denied);
+        let readable = LiveRights::new(readable, start.permissions.rules.clone());
         let journal = self.store.create(&header).await?;
         let (transcript, secrets) = (journal.location(), self.store.secrets().clone());
         let assigned = Arc::clone(run.shared_assignment());
@@ -415,6 +417,7 @@ impl Shared {
         let (here, far) = told_where(left_behind, start.instance.is_some());
         let news = News::beginning_with(here);
         let (root, stance) = (workspace.root().to_owned(), start.permissions.stance);
+        let asked = start.permissions.asked.clone();
         let hidden = self.hidden_places(workspace.root(), parent.map(Arc::as_ref));
         let live = Arc::new(LiveRun {
             run: Arc::clone(&assigned),
@@ -470,6 +473,7 @@ impl Shared {
             commands: Arc::clone(&self.commands),
             root,
             stance,
+            asked,
             left_behind: far,
         });
         let going =

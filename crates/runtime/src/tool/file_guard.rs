@@ -18,12 +18,15 @@ use attache_kernel::rights::{
 };
 
 use super::ToolOutput;
-use crate::tool::workspace::{Location, PathError, Workspace};
+use crate::{
+    tasks::LiveRights,
+    tool::workspace::{Location, PathError, Workspace},
+};
 
 /// Which files the tools of a run may have.
 #[derive(Debug, Clone)]
 pub struct FileGuard {
-    rights: Option<Arc<ToolSet>>,
+    rights: Option<LiveRights>,
     hidden: HiddenPlaces,
 }
 
@@ -76,8 +79,8 @@ pub(super) struct Readable {
 
 impl FileGuard {
     /// The files that these rights allow.
-    pub fn new(rights: Arc<ToolSet>) -> Self {
-        Self { rights: Some(rights), hidden: HiddenPlaces::default() }
+    pub fn new(rights: impl Into<LiveRights>) -> Self {
+        Self { rights: Some(rights.into()), hidden: HiddenPlaces::default() }
     }
 
     /// Every file of the workspace.
@@ -93,7 +96,8 @@ impl FileGuard {
 
     pub(super) fn of(&self, tool: BuiltinTool) -> Readable {
         let tool = tool.into();
-        let rights = self.rights.clone().filter(|rights| rights.tells_files_apart(&tool));
+        let rights = self.rights.as_ref().map(|rights| rights.current().0);
+        let rights = rights.filter(|rights| rights.tells_files_apart(&tool));
         Readable { tool, rights, hidden: Arc::clone(&self.hidden.places) }
     }
 }

@@ -19,6 +19,7 @@ use super::{
     lists::split_commas,
     node::{Kind, Member, Scalar, to_object},
     slip::{grants, meant_restriction},
+    yaml::MERGE_KEY,
 };
 
 /// A definition in the making.
@@ -85,6 +86,11 @@ impl Fields {
 
     fn take(&mut self, member: &Member) {
         let Some(key) = Key::read(&member.key) else {
+            if member.key.trim() == MERGE_KEY {
+                // What it would have brought in is not known.
+                self.unclear_restriction(member, "tools");
+                return;
+            }
             match meant_restriction(&member.key).filter(|_| !grants(member)) {
                 Some(meant) => self.unclear_restriction(member, meant),
                 None => self.keep_unknown(member, &member.key.clone()),
@@ -105,6 +111,7 @@ impl Fields {
             Key::Tools | Key::ToolsSlip | Key::ToolsUnasked | Key::DisallowedTools => {
                 self.take_tools(key, member);
             }
+            Key::AskTools => self.take_asked(member),
             Key::Model => self.take_model(member),
             Key::ModelConfig => self.take_nested(member, Self::take_model_config),
             Key::Provider

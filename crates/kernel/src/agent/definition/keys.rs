@@ -17,6 +17,8 @@ pub(crate) enum Key {
     /// `allowedTools`: what runs unasked in its home; nothing else is granted here.
     ToolsUnasked,
     DisallowedTools,
+    /// `askTools`: what is always asked about.
+    AskTools,
     Model,
     ModelConfig,
     Provider,
@@ -90,6 +92,7 @@ impl Key {
             "disallowedtools" | "deniedtools" | "excludetools" | "excludedtools" => {
                 Self::DisallowedTools
             }
+            "asktools" => Self::AskTools,
             "model" => Self::Model,
             "modelconfig" => Self::ModelConfig,
             "provider" | "modelprovider" => Self::Provider,

@@ -11,7 +11,7 @@ use super::{
     diagnostic::{Code, Diagnostic, Position},
     frontmatter::{Lines, Split},
     node::Member,
-    yaml::YamlError,
+    yaml::{MERGE_KEY, YamlError},
 };
 
 /// What was recovered from a header that is not valid YAML.
@@ -172,5 +172,6 @@ fn key_of_line(line: &str) -> Option<(&str, &str)> {
     let is_word = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-');
     let ends = value.is_empty() || value.starts_with([' ', '\t', '\r']);
+    let is_word = is_word || word == MERGE_KEY;
     (is_word && ends).then_some((word, value))
 }

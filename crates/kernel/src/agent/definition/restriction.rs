@@ -12,7 +12,10 @@ use super::{
     keys::Key,
     node::{Kind, Member, Scalar, Style},
 };
-use crate::rights::tool_name::{BuiltinTool, ToolName, ToolPattern};
+use crate::rights::{
+    rule::ToolRule,
+    tool_name::{BuiltinTool, ToolName, ToolPattern},
+};
 
 /// Every tool of every MCP server.
 const ANY_MCP: &str = "mcp__*";
@@ -48,6 +51,27 @@ impl Fields {
                 }
                 self.set_tools(entries);
             }
+        }
+    }
+
+    /// `askTools`.
+    pub(crate) fn take_asked(&mut self, member: &Member) {
+        if matches!(member.value.kind, Kind::Map(_)) || self.lists_nothing_readable(member) {
+            self.not_understood(member);
+            return;
+        }
+        for (word, at) in self.entries(member) {
+            let rule = word.strip_prefix('!').unwrap_or(&word);
+            if let Err(error) = ToolRule::parse_denial(rule) {
+                let effect = match (word.starts_with('!'), &error.tools) {
+                    (true, _) => "it excepts nothing".to_owned(),
+                    (false, Some(_)) => format!("every call of `{}` is asked about", error.word),
+                    (false, None) => "every call is asked about".to_owned(),
+                };
+                let message = format!("`{word}` is not understood, so {effect}: {error}");
+                self.push(Diagnostic::warning(Code::RestrictionNotUnderstood, at, message));
+            }
+            self.definition.ask_tools.push(word);
         }
     }
 
@@ -209,7 +233,8 @@ impl Fields {
         let Kind::Map(members) = &member.value.kind else {
             let word = member.value.scalar().map(|scalar| scalar.text.trim().to_ascii_lowercase());
             match word.as_deref() {
-                Some("allow" | "ask" | "") => {}
+                Some("allow" | "") => {}
+                Some("ask") => self.ask("*"),
                 Some(word) if word.contains("read") => {
                     self.unclear_restriction(member, "readonly");
                 }
@@ -226,7 +251,8 @@ impl Fields {
         for permission in members {
             match &permission.value.kind {
                 Kind::Scalar(scalar) => match scalar.text.to_ascii_lowercase().as_str() {
-                    "allow" | "ask" | "true" | "" => {}
+                    "allow" | "true" | "" => {}
+                    "ask" => self.ask_tool(permission),
                     "deny" | "false" => self.deny_tool(permission),
                     _ => self.not_understood(permission),
                 },
@@ -236,25 +262,56 @@ impl Fields {
         }
     }
 
-    /// `bash: {"*": ask, "rm *": deny}`: the denied patterns are taken away, and the whole tool where
-    /// everything but a few patterns is denied, since that cannot be said with two lists.
+    /// `bash: {"*": ask, "git diff*": allow, "rm *": deny}`: the denied patterns are taken away, and the whole
+    /// tool where everything but a few patterns is denied, since that cannot be said with two lists. What is
+    /// asked about is asked, but for patterns that are allowed after it. In its home the last pattern that
+    /// matches decides; here `"*": allow` lifts nothing.
     fn take_permission_rules(&mut self, permission: &Member, rules: &[Member]) {
+        let tools = guarded_tools(&permission.key);
         for rule in rules {
             let action = rule.value.scalar().map(|scalar| scalar.text.to_ascii_lowercase());
+            let is_all = rule.key == "*" || rule.key == "**";
+            let patterns = || tools.iter().map(|tool| format!("{tool}({})", rule.key));
             match action.as_deref() {
-                Some("allow" | "ask") => {}
-                Some("deny") if rule.key == "*" || rule.key == "**" => self.deny_tool(permission),
-                Some("deny") if guards_nothing(&permission.key) => {}
-                Some("deny") if !names_tools(permitted_tool(&permission.key)) => {
-                    self.not_understood(permission);
-                }
-                Some("deny") => {
-                    let name = permitted_tool(&permission.key);
-                    self.taken.push(format!("{name}({})", rule.key));
+                Some("deny") if is_all => self.deny_tool(permission),
+                Some("ask") if is_all => self.ask_tool(permission),
+                Some("allow") if is_all => {}
+                Some("allow" | "ask" | "deny") if guards_nothing(&permission.key) => {}
+                Some("ask" | "deny") if tools.is_empty() => self.not_understood(permission),
+                Some("deny") => self.taken.extend(patterns()),
+                Some("ask") => self.definition.ask_tools.extend(patterns()),
+                Some("allow") => {
+                    // It matters only where something before it asks.
+                    let asked = &self.definition.ask_tools;
+                    let is_asked = |tool: &str| {
+                        let begins = format!("{tool}(");
+                        asked.iter().any(|it| it == tool || it == "*" || it.starts_with(&begins))
+                    };
+                    let excepted: Vec<String> = tools
+                        .iter()
+                        .filter(|tool| is_asked(tool))
+                        .map(|tool| format!("!{tool}({})", rule.key))
+                        .collect();
+                    self.definition.ask_tools.extend(excepted);
                 }
                 _ => self.not_understood(rule),
             }
         }
+    }
+
+    /// `bash: ask`: every call of the tools that a permission is about.
+    fn ask_tool(&mut self, permission: &Member) {
+        let tools = guarded_tools(&permission.key);
+        match permission.key.as_str() {
+            "*" => self.ask("*"),
+            word if guards_nothing(word) => {}
+            _ if tools.is_empty() => self.not_understood(permission),
+            _ => tools.iter().for_each(|tool| self.ask(tool)),
+        }
+    }
+
+    fn ask(&mut self, entry: &str) {
+        self.definition.ask_tools.push(entry.to_owned());
     }
 
     fn deny_tool(&mut self, permission: &Member) {
@@ -328,6 +385,15 @@ impl Fields {
             )
             .with_hint("use `tools` and `disallowedTools` instead"),
         );
+    }
+}
+
+/// The tools that a permission is about; none if it is not known.
+fn guarded_tools(word: &str) -> Vec<&str> {
+    match word {
+        "edit" => BuiltinTool::WRITERS.iter().map(|tool| tool.as_str()).collect(),
+        word if names_tools(permitted_tool(word)) => vec![permitted_tool(word)],
+        _ => Vec::new(),
     }
 }
 

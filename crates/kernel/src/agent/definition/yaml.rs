@@ -130,10 +130,17 @@ impl<'text> Builder<'text> {
     }
 
     fn map(&mut self, depth: usize) -> Result<Vec<Member>, YamlError> {
-        let mut members = Vec::new();
+        let mut members: Vec<Member> = Vec::new();
+        let mut merged: Vec<Member> = Vec::new();
         loop {
             let (event, span) = self.next()?;
             if matches!(event, Event::MappingEnd) {
+                // What is written here wins over what is merged, and the first merge over the others.
+                for member in merged {
+                    if !members.iter().any(|known| known.key == member.key) {
+                        members.push(member);
+                    }
+                }
                 return Ok(members);
             }
             let key = self.node(event, span, depth + 1)?;
@@ -142,7 +149,10 @@ impl<'text> Builder<'text> {
             };
             let (event, span) = self.next()?;
             let value = self.node(event, span, depth + 1)?;
-            members.push(Member { key: text, key_at: key.at, value });
+            match merge(&text, key.at, &value) {
+                Some(merge) => merged.extend(merge),
+                None => members.push(Member { key: text, key_at: key.at, value }),
+            }
         }
     }
 
@@ -179,6 +189,31 @@ impl<'text> Builder<'text> {
     }
 }
 
+/// The members that a merge key brings in (`<<: *base`, `<<: [*one, *other]`); none of another key, or if the
+/// value is not made of mappings. They stand at the merge key's place.
+fn merge(key: &str, at: Position, value: &Node) -> Option<Vec<Member>> {
+    if key != MERGE_KEY {
+        return None;
+    }
+    let of_map = |node: &Node| match &node.kind {
+        Kind::Map(members) => {
+            let members = members.iter().cloned();
+            Some(members.map(|member| Member { key_at: at, ..member }).collect::<Vec<_>>())
+        }
+        Kind::Scalar(_) | Kind::List(_) => None,
+    };
+    match &value.kind {
+        Kind::List(items) => {
+            let maps: Option<Vec<_>> = items.iter().map(of_map).collect();
+            maps.map(|maps| maps.into_iter().flatten().collect())
+        }
+        Kind::Map(_) | Kind::Scalar(_) => of_map(value),
+    }
+}
+
+/// The key that merges other mappings into one.
+pub(crate) const MERGE_KEY: &str = "<<";
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -205,6 +240,18 @@ mod tests {
             json!({"a": "x\ny\n", "b": "x y", "c": [1, "two"], "d": [1, "two"], "e": {"f": "g"}, "h": null})
         );
         assert_eq!(object(""), json!({}));
+    }
+
+    #[test]
+    fn merge_keys_bring_in_what_is_not_written() {
+        assert_eq!(
+            object(
+                "a: &a {x: 1, y: 2}\nb: &b {y: 3, z: 4}\nc: {<<: [*a, *b], x: 5}\nd: {<<: *a}\n<<: *b\n"
+            ),
+            json!({"a": {"x": 1, "y": 2}, "b": {"y": 3, "z": 4}, "c": {"x": 5, "y": 2, "z": 4},
+                   "d": {"x": 1, "y": 2}, "y": 3, "z": 4})
+        );
+        assert_eq!(object("<<: words\n"), json!({"<<": "words"}));
     }
 
     #[test]

@@ -146,6 +146,20 @@ impl Judging<'_> {
         named.max().unwrap_or(Match::No).max(matched)
     }
 
+    /// How a rule of an ask list matches: what it excepts does not count.
+    fn asks(&self, rule: &PermissionRule) -> Match {
+        let matched = self.matched(&rule.rule);
+        if matched == Match::No || rule.except.is_empty() || !self.call.is_understood() {
+            return matched;
+        }
+        let Proposed { tool, foresight, .. } = self.proposed;
+        let is_excepted = |path| rule.except.iter().any(|rule| rule.allows_file(tool, path));
+        let is_covered = rule.except.iter().any(|rule| rule.tools().covers(tool))
+            && uncovered(&rule.except, &self.call).is_none()
+            && (!self.is_file_tool() || foresight.paths.iter().all(is_excepted));
+        if is_covered { Match::No } else { matched }
+    }
+
     fn refused_by_rule(&self) -> Option<Judgement> {
         let rules = &self.policy.rules.deny;
         let denying = rules.iter().find(|rule| self.matched(&rule.rule) == Match::Yes)?;
@@ -176,7 +190,7 @@ impl Judging<'_> {
 
     fn asked_by_rule(&self) -> Option<Judgement> {
         let mut rules = self.policy.rules.ask.iter();
-        let asking = rules.find(|rule| self.matched(&rule.rule) == Match::Yes)?;
+        let asking = rules.find(|rule| self.asks(rule) == Match::Yes)?;
         Some(Judgement::ask(self.said(&format!("the rule {asking} asks"))).by(asking))
     }
 
@@ -204,7 +218,7 @@ impl Judging<'_> {
     fn unclear_rule(&self) -> Option<Judgement> {
         let rules = &self.policy.rules;
         let unclear = |rule: &&PermissionRule| self.matched(&rule.rule) == Match::Unclear;
-        if let Some(rule) = rules.ask.iter().find(unclear) {
+        if let Some(rule) = rules.ask.iter().find(|rule| self.asks(rule) == Match::Unclear) {
             let reason = format!("it cannot be told whether the rule {rule} asks about it");
             return Some(Judgement::ask(reason).by(rule));
         }
@@ -236,19 +250,19 @@ impl Judging<'_> {
     /// The protected path that the call would write to, by what it says or where it leads.
     fn protected_path(&self) -> Option<String> {
         let root = self.policy.root.as_deref();
-        if !self.is_writer() {
-            let named = || {
-                let mut paths = self.proposed.foresight.paths.iter();
-                let is_harmless = self.call.doubt(root).is_none();
-                paths.find(|path| !is_harmless && protected_names(path.names()).is_some())
-            };
-            return protected_by_command(&self.call, root)
-                .or_else(|| named().map(ToString::to_string));
-        }
         let is_protected = |path: &&crate::rights::rule::RealPath| {
             protected_names(path.names()).is_some()
                 || self.policy.protected.iter().any(|folder| path.is_below(folder))
         };
+        if !self.is_writer() {
+            let named = || {
+                let is_harmless = self.call.doubt(root).is_none();
+                let mut paths = self.proposed.foresight.paths.iter().filter(|_| !is_harmless);
+                paths.find(is_protected)
+            };
+            return protected_by_command(&self.call, root)
+                .or_else(|| named().map(ToString::to_string));
+        }
         let real = self.proposed.foresight.paths.iter().find(is_protected);
         real.map(ToString::to_string).or_else(|| self.call.protected_path(root))
     }

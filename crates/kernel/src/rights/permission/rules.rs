@@ -28,8 +28,10 @@ pub struct PermissionRule {
     pub rule: ToolRule,
     /// The entry as it was written.
     pub written: String,
-    /// The settings it is from.
+    /// The settings or the agent it is from.
     pub origin: String,
+    /// What an asking rule does not ask about; a call counts if these cover all of it.
+    pub except: Vec<ToolRule>,
 }
 
 impl PermissionRule {
@@ -63,8 +65,36 @@ impl PermissionRule {
         }
     }
 
+    /// The rules of an agent's `askTools`. An entry that is not understood asks about all calls of the tool it
+    /// names, and about every call if it names none.
+    pub fn asking(entries: &[String], origin: &str) -> Vec<Self> {
+        let mut asking: Vec<Self> = Vec::new();
+        for entry in entries {
+            if let Some(excepted) = entry.trim().strip_prefix('!') {
+                if let Ok(excepted) = ToolRule::parse(excepted) {
+                    for rule in &mut asking {
+                        rule.except.push(excepted.clone());
+                    }
+                }
+                continue;
+            }
+            let (rules, _) = Self::restricting(entry, origin);
+            if rules.is_empty() {
+                let every = ToolRule::parse_denial("*").into_iter();
+                asking.extend(every.map(|rule| Self::new(rule, entry, origin)));
+            }
+            asking.extend(rules);
+        }
+        asking
+    }
+
     fn new(rule: ToolRule, entry: &str, origin: &str) -> Self {
-        Self { rule, written: entry.trim().to_owned(), origin: origin.to_owned() }
+        Self {
+            rule,
+            written: entry.trim().to_owned(),
+            origin: origin.to_owned(),
+            except: Vec::new(),
+        }
     }
 }
 

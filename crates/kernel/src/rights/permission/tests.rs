@@ -750,3 +750,82 @@ fn typing_into_a_program_needs_no_question_where_the_sandbox_holds_the_program()
     let partly = Policy { confinement: Confinement::Partial, ..automatic() };
     assert_eq!(judged(true, &partly), "ask");
 }
+
+/// What an agent's `askTools` say of a call, under a policy that would allow it.
+fn asked(entries: &[&str], tool: &str, arguments: Value) -> bool {
+    let entries: Vec<String> = entries.iter().map(|entry| (*entry).to_owned()).collect();
+    let ask = PermissionRule::asking(&entries, "agent x");
+    let allow = ["Bash", "Edit", "Write", "Read", "WebFetch"];
+    let allow = allow.iter().map(|tool| PermissionRule::allowing(tool, "here").unwrap()).collect();
+    let rules = PermissionRules { allow, ask, deny: Vec::new() };
+    let policy = Policy { rules, ..Policy::default() };
+    let tool = crate::rights::tool_name::ToolPattern::parse(tool).unwrap();
+    let crate::rights::tool_name::ToolPattern::Exactly(tools) = tool else { panic!("a tool") };
+    let rights = ToolSet::of_host(tools.clone());
+    let proposed = Proposed {
+        tool: &tools[0],
+        arguments: &arguments,
+        foresight: &Foresight::default(),
+        asks: None,
+    };
+    let judged = judge(&proposed, &rights, Stance::default(), &policy);
+    matches!(judged.permission, Permission::Ask { .. })
+}
+
+#[test]
+fn what_an_agent_asks_about_is_asked_but_for_what_it_excepts_later() {
+    let bash =
+        |entries: &[&str], command: &str| asked(entries, "shell", json!({"command": command}));
+    let asks_all_but_diffs = ["shell", "!shell(git diff*)", "shell(git diff --output*)"];
+    for (command, is_asked) in [
+        ("ls", true),
+        ("git diff", false),
+        ("git diff HEAD", false),
+        ("git diff; ls", true),
+        ("git diff && git diff HEAD", false),
+        ("git diff > x", true),
+        ("git diff --output=x", true),
+        ("case x in x) git diff;; esac", true),
+    ] {
+        assert_eq!(bash(&asks_all_but_diffs, command), is_asked, "{command}");
+    }
+    assert!(bash(&["shell(git push *)"], "ls && git push origin"));
+    assert!(!bash(&["shell(git push *)"], "ls"));
+    // What is not understood asks.
+    assert!(bash(&["shell(git push"], "ls") && bash(&["Nonsense"], "ls") && bash(&["*"], "ls"));
+    assert!(bash(&["shell", "!Nonsense", "!shell(git"], "git diff"));
+    let read = |path: &str| json!({"path": path});
+    assert!(asked(&["read_file(*.env)"], "read_file", read("a/x.env")));
+    assert!(!asked(&["read_file(*.env)"], "read_file", read("a/x")));
+    assert!(asked(&["read_file", "!read_file(src/**)"], "read_file", read("a/x")));
+    assert!(!asked(&["read_file", "!read_file(src/**)"], "read_file", read("src/x")));
+}
+
+#[test]
+fn options_before_what_a_program_is_to_do_do_not_hide_it() {
+    let case = Case {
+        allow: vec!["Bash"],
+        deny: vec!["Bash(git push *)", "Bash(npm publish:*)", "Bash(cargo publish)"],
+        ..Case::default()
+    };
+    for (command, is_denied) in [
+        ("git push", true),
+        ("git -C . push", true),
+        ("git -c a=b -C x --no-pager push origin", true),
+        ("git --git-dir=x push", true),
+        ("git --git-dir x push", true),
+        ("sudo git -C . push", true),
+        ("[[ 1 ]] && git -C . push", true),
+        ("git -C $X push", true),
+        ("npm --prefix web publish --tag x", true),
+        ("cargo +nightly publish", true),
+        ("git stash push", false),
+        ("git log push", false),
+        ("git status -- push", false),
+        ("npm run publish", false),
+    ] {
+        let judged = case.judged("shell", &json!({"command": command}));
+        let denied = matches!(judged.permission, Permission::Deny { .. });
+        assert_eq!(denied, is_denied, "{command}: {judged:?}");
+    }
+}

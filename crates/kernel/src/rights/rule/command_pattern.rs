@@ -99,9 +99,19 @@ impl CommandPattern {
             }
             matcher.possible_word(word, Begins::Nothing);
         }
+        // `git -C dir push` is a `git push`: options between a program and what it is to do are passed over,
+        // each with a value or without.
+        let (mut here, mut next) = (false, false);
         for (index, word) in command.words.iter().enumerate() {
             if index > 0 || !command.assignments.is_empty() {
                 matcher.step(Symbol::Gap);
+            }
+            if here {
+                matcher.reach(self.name_len + 1);
+            }
+            (here, next) = (next, false);
+            if matcher.is_after_name() && is_option(word) {
+                (here, next) = (true, may_have_value(word));
             }
             let begins = if index == 0 || index >= launch.inner_from {
                 Begins::Command
@@ -124,6 +134,14 @@ impl CommandPattern {
         }
         matcher.accepts()
     }
+}
+
+fn is_option(word: &Word) -> bool {
+    matches!(word.pieces().first(), Some(Piece::Literal(text)) if text.starts_with(['-', '+']))
+}
+
+fn may_have_value(word: &Word) -> bool {
+    word.literal().is_none_or(|text| !text.contains('='))
 }
 
 fn tokens(text: &str) -> Result<Vec<Token>, ToolRuleErrorKind> {
@@ -218,6 +236,13 @@ impl<'p> Matcher<'p> {
             }
             position += 1;
         }
+    }
+
+    /// Whether the name of the program was read, and the pattern goes on with another word.
+    fn is_after_name(&self) -> bool {
+        let Self { pattern, is_active, .. } = self;
+        pattern.tokens.get(pattern.name_len) == Some(&Token::Gap)
+            && is_active.get(pattern.name_len + 1) == Some(&true)
     }
 
     fn clear(&mut self) {

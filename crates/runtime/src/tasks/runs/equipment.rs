@@ -23,7 +23,7 @@ use crate::{
     host::Host,
     mcp_client::Toolbox,
     process::Processes,
-    tasks::LiveRun,
+    tasks::{LiveRights, LiveRun},
     tool::{
         FileGuard, HiddenPlaces, ToolContext, artifacts::Artifacts, web_search::NO_PROVIDER,
         workspace::Workspace,
@@ -92,15 +92,15 @@ impl Shared {
         &self,
         workspace: Workspace,
         artifacts: Artifacts,
-        readable: ToolSet,
+        readable: LiveRights,
         hidden: HiddenPlaces,
         worktree: Option<&WorktreeFacts>,
     ) -> ToolContext {
-        let (artifacts, readable) = (Arc::new(artifacts), Arc::new(readable));
+        let artifacts = Arc::new(artifacts);
         let root = workspace.root().to_owned();
         let shown = worktree.map(|worktree| PathBuf::from(&worktree.directory));
         let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
-        let processes = processes.showing(shown).withholding(Arc::clone(&readable));
+        let processes = processes.showing(shown).withholding(readable.clone());
         let files = FileGuard::new(readable).hiding(hidden);
         let processes = Arc::new(processes);
         ToolContext { processes, ..ToolContext::new(workspace, artifacts, files) }

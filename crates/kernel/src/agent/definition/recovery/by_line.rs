@@ -10,6 +10,7 @@ use crate::agent::definition::{
     lists::split_commas,
     node::{Kind, Member, Node, Scalar},
     slip::meant_restriction,
+    yaml::MERGE_KEY,
 };
 
 /// Words that open a line of dialogue in a description, not a key.
@@ -94,7 +95,7 @@ fn opens(key: &str, tag_open: bool) -> bool {
     let known = Key::read(key).is_some_and(|key| key != Key::Unused);
     let dialogue = DIALOGUE.iter().any(|word| word.eq_ignore_ascii_case(key));
     let looks_like_a_key = key.starts_with(|first: char| first.is_ascii_lowercase());
-    known || (looks_like_a_key && !dialogue && !tag_open)
+    known || key == MERGE_KEY || (looks_like_a_key && !dialogue && !tag_open)
 }
 
 fn tags(text: &str) -> i32 {
