@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use attache_kernel::rights::permission::{PermissionRule, PermissionRules};
-use attache_runtime::tasks::{FileStates, RulesWatch};
+use attache_runtime::internal::tasks::{FileStates, RulesWatch};
 
 use super::Setup;
 use crate::settings::{self, Project, ProjectFormat, ProjectTrust, Sources};

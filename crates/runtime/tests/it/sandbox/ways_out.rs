@@ -17,12 +17,24 @@ use std::{
     thread,
 };
 
-use attache_runtime::internal::sandbox::{ResourceLimits, Sandbox};
+use attache_runtime::internal::sandbox::{ResourceLimits, Sandbox, places_of_keys};
 
 use super::{Yard, has_namespaces, sandbox, shown};
 
 /// The controls that succeed for every user on every kernel, so that the test never checks nothing.
 const LEAST_CONTROLS: usize = 30;
+
+/// Files with keys of programs that developers use; `ways_out/key_file_*` read them.
+const KEY_FILES: [&str; 8] = [
+    ".npmrc",
+    ".pgpass",
+    ".git-credentials",
+    ".docker/config.json",
+    ".config/gh/hosts.yml",
+    ".cargo/credentials.toml",
+    ".pypirc",
+    ".aws/credentials",
+];
 
 /// What the scripts try to reach: files, a process and sockets outside of the workspace.
 struct Surroundings {
@@ -43,10 +55,16 @@ impl Surroundings {
         fs::write(home.join(".bashrc"), "").unwrap();
         fs::write(home.join(".ssh/id"), "secret key").unwrap();
         fs::write(home.join(".netrc"), "secret key").unwrap();
-        fs::create_dir_all(yard.inside(".git/hooks")).unwrap();
-        fs::write(yard.inside(".git/config"), "").unwrap();
+        for path in KEY_FILES.map(|path| home.join(path)) {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "secret key").unwrap();
+        }
+        for repository in [".git", "vendor/lib/.git"].map(|path| yard.inside(path)) {
+            fs::create_dir_all(repository.join("hooks")).unwrap();
+            fs::write(repository.join("config"), "").unwrap();
+        }
         fs::create_dir_all(yard.inside(".github")).unwrap();
-        yard.policy.deny_read = vec![home.join(".ssh"), home.join(".netrc")];
+        yard.policy.deny_read = places_of_keys(Some(&home));
         yard.policy.limits = ResourceLimits {
             processes: 301,
             file_bytes: 1 << 20,

@@ -1,0 +1,1 @@
+grep secret "$HOME/.docker/config.json"

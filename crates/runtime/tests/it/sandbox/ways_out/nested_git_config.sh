@@ -1,0 +1,1 @@
+echo "[core] fsmonitor = evil" >> vendor/lib/.git/config

@@ -1,0 +1,1 @@
+mv vendor/lib/.git old && mkdir -p vendor/lib/.git/hooks

@@ -1,0 +1,1 @@
+echo evil > vendor/lib/.git/hooks/post-commit
