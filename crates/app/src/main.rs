@@ -4,6 +4,7 @@ mod approval;
 mod background;
 mod cli;
 mod commands;
+mod core_dumps;
 mod credentials;
 mod duration;
 mod environment;
@@ -35,6 +36,7 @@ use crate::{
 fn main() -> ExitCode {
     let arguments = environment::arguments();
     run_if_helper(&arguments);
+    core_dumps::forbid();
     if arguments.get(1).is_some_and(|first| first == instance::MARK) {
         return ended(instance::run(), &arguments);
     }

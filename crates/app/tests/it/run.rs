@@ -7,10 +7,17 @@ use std::{
     process::{Command, Stdio},
 };
 
-use attache_testkit::project::{Ran, TestProject};
+use attache_testkit::{
+    project::{Ran, TestProject},
+    scripted_server::{Gate, ScriptedServer, WireApi},
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
-use crate::project;
+use crate::{
+    project,
+    providers::{completes, lab},
+};
 
 /// A small program to ask questions about.
 fn with_code(project: &TestProject) {
@@ -743,4 +750,23 @@ fn a_resumed_agent_of_the_command_line_keeps_its_trust() {
     let ran = project.run(&resume);
     let started = ran.stdout.lines().find(|line| line.contains("\"STARTED\"")).unwrap();
     assert!(started.contains("untrusted"), "{started}");
+}
+
+/// A core file would have the keys in it.
+#[test]
+fn a_run_leaves_no_core_file() {
+    let (server, gate, api) = (ScriptedServer::start(), Gate::new(), WireApi::Chat);
+    server.answer(api.answer(&completes("Done.")).gated(&gate, 0));
+    let project = lab(&server, api, "");
+    // What the program inherits allows core files as far as the machine does.
+    let maximum = getrlimit(Resource::Core).maximum;
+    setrlimit(Resource::Core, Rlimit { current: maximum, maximum }).unwrap();
+    let mut command = project.command(&["run", "Explore", "x", "-q"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    gate.wait_until_reached(1);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    gate.open();
+    assert!(child.wait().unwrap().success());
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
 }

@@ -54,7 +54,10 @@ pub(crate) fn open(path: &Path, privacy: Privacy) -> Result<Option<File>, Refusa
         return Err(Refusal::NotAFile { what });
     }
     let access = Access { mode: metadata.mode(), owner: metadata.uid() };
-    access.check(privacy, geteuid().as_raw())?;
+    access.check(privacy, geteuid().as_raw(), || {
+        let directory = path.parent().and_then(|parent| parent.metadata().ok())?;
+        Some(Access { mode: directory.mode(), owner: directory.uid() })
+    })?;
     Ok(Some(file))
 }
 
@@ -78,8 +81,14 @@ struct Access {
 }
 
 impl Access {
-    /// Passes files of the user that others cannot get at; the superuser may use anybody's.
-    fn check(self, privacy: Privacy, user: u32) -> Result<(), Refusal> {
+    /// Passes files of the user that others cannot get at. The superuser may use the files of somebody whose
+    /// directory it is, as after `sudo`, and not what others put there.
+    fn check(
+        self,
+        privacy: Privacy,
+        user: u32,
+        directory: impl Fn() -> Option<Self>,
+    ) -> Result<(), Refusal> {
         let forbidden = match privacy {
             Privacy::Secret => 0o077,
             Privacy::Unchanged => 0o022,
@@ -88,10 +97,14 @@ impl Access {
         if self.mode & forbidden != 0 {
             return Err(Refusal::Exposed { mode: self.mode & 0o777 });
         }
-        if self.owner != user && user != 0 {
-            return Err(Refusal::Foreign { owner: self.owner });
+        let is_of_place = || {
+            let found = directory();
+            found.is_some_and(|found| found.owner == self.owner && found.mode & 0o022 == 0)
+        };
+        if self.owner == user || (user == 0 && is_of_place()) {
+            return Ok(());
         }
-        Ok(())
+        Err(Refusal::Foreign { owner: self.owner })
     }
 }
 
@@ -102,7 +115,8 @@ mod tests {
     #[test]
     fn only_the_owner_may_get_at_the_file() {
         let check = |mode, owner, user, privacy| {
-            Access { mode: 0o100_000 | mode, owner }.check(privacy, user)
+            let directory = || Some(Access { mode: 0o040_700, owner: 8 });
+            Access { mode: 0o100_000 | mode, owner }.check(privacy, user, directory)
         };
         for privacy in [Privacy::Secret, Privacy::Unchanged] {
             assert!(check(0o600, 7, 7, privacy).is_ok() && check(0o400, 7, 7, privacy).is_ok());
@@ -115,6 +129,14 @@ mod tests {
             let foreign = check(0o600, 8, 7, privacy).unwrap_err();
             assert!(matches!(foreign, Refusal::Foreign { owner: 8 }));
             assert!(check(0o600, 8, 0, privacy).is_ok());
+            let strange = check(0o600, 9, 0, privacy).unwrap_err();
+            assert!(matches!(strange, Refusal::Foreign { owner: 9 }));
+            let shared = Access { mode: 0o100_600, owner: 8 };
+            let open = || Some(Access { mode: 0o040_777, owner: 8 });
+            assert!(
+                shared.check(privacy, 0, open).is_err()
+                    && shared.check(privacy, 0, || None).is_err()
+            );
         }
         for mode in [0o640, 0o604, 0o610, 0o601] {
             assert!(check(mode, 7, 7, Privacy::Secret).is_err());
