@@ -20,7 +20,7 @@ use attache_kernel::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::rules_watch::RulesWatch;
+use super::rules_watch::{LiveRights, RulesWatch};
 use crate::{agents::trust::TrustWatch, mcp_client::Toolbox, process::CommandSetup, tool::Tool};
 
 /// What the settings, the caller and the agent say about questions.
@@ -119,6 +119,12 @@ impl Permissions {
     pub(crate) fn while_trusted(mut self, trust: Option<TrustWatch>) -> Self {
         self.trust.extend(trust.map(Arc::new));
         self
+    }
+
+    /// Which files the tools of a run with those rights may have.
+    pub(super) fn readable(&self, rights: &ToolSet) -> LiveRights {
+        let denied = self.policy.rules.deny.iter().map(|rule| &rule.rule);
+        LiveRights::new(rights.without_files_of(denied), self.rules.clone())
     }
 
     /// Takes over what the sandbox of those commands holds. What the machine enforces is tried only

@@ -85,7 +85,10 @@ impl RulesWatch {
 
 impl fmt::Debug for RulesWatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("RulesWatch").field("began_with", &self.began_with).finish()
+        formatter
+            .debug_struct("RulesWatch")
+            .field("began_with", &self.began_with)
+            .finish_non_exhaustive()
     }
 }
 

@@ -33,7 +33,6 @@ use super::{
     call_rules::CallRules,
     going::{self, Going, into_letter},
     letterbox,
-    rules_watch::LiveRights,
 };
 use crate::{
     bridge::{LeftBehind, Seat},
@@ -398,9 +397,7 @@ impl Shared {
         let workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
         let workspace = earlier_artifacts.into_iter().fold(workspace, Workspace::allowing);
         let workspace = start.further_roots.into_iter().fold(workspace, Workspace::allowing_writes);
-        let denied = start.permissions.policy.rules.deny.iter().map(|rule| &rule.rule);
-        let readable = start.rights.without_files_of(denied);
-        let readable = LiveRights::new(readable, start.permissions.rules.clone());
+        let readable = start.permissions.readable(&start.rights);
         let journal = self.store.create(&header).await?;
         let (transcript, secrets) = (journal.location(), self.store.secrets().clone());
         let assigned = Arc::clone(run.shared_assignment());

@@ -752,7 +752,7 @@ fn typing_into_a_program_needs_no_question_where_the_sandbox_holds_the_program()
 }
 
 /// What an agent's `askTools` say of a call, under a policy that would allow it.
-fn asked(entries: &[&str], tool: &str, arguments: Value) -> bool {
+fn asked(entries: &[&str], tool: &str, arguments: &Value) -> bool {
     let entries: Vec<String> = entries.iter().map(|entry| (*entry).to_owned()).collect();
     let ask = PermissionRule::asking(&entries, "agent x");
     let allow = ["Bash", "Edit", "Write", "Read", "WebFetch"];
@@ -762,12 +762,8 @@ fn asked(entries: &[&str], tool: &str, arguments: Value) -> bool {
     let tool = crate::rights::tool_name::ToolPattern::parse(tool).unwrap();
     let crate::rights::tool_name::ToolPattern::Exactly(tools) = tool else { panic!("a tool") };
     let rights = ToolSet::of_host(tools.clone());
-    let proposed = Proposed {
-        tool: &tools[0],
-        arguments: &arguments,
-        foresight: &Foresight::default(),
-        asks: None,
-    };
+    let proposed =
+        Proposed { tool: &tools[0], arguments, foresight: &Foresight::default(), asks: None };
     let judged = judge(&proposed, &rights, Stance::default(), &policy);
     matches!(judged.permission, Permission::Ask { .. })
 }
@@ -775,7 +771,7 @@ fn asked(entries: &[&str], tool: &str, arguments: Value) -> bool {
 #[test]
 fn what_an_agent_asks_about_is_asked_but_for_what_it_excepts_later() {
     let bash =
-        |entries: &[&str], command: &str| asked(entries, "shell", json!({"command": command}));
+        |entries: &[&str], command: &str| asked(entries, "shell", &json!({"command": command}));
     let asks_all_but_diffs = ["shell", "!shell(git diff*)", "shell(git diff --output*)"];
     for (command, is_asked) in [
         ("ls", true),
@@ -795,10 +791,10 @@ fn what_an_agent_asks_about_is_asked_but_for_what_it_excepts_later() {
     assert!(bash(&["shell(git push"], "ls") && bash(&["Nonsense"], "ls") && bash(&["*"], "ls"));
     assert!(bash(&["shell", "!Nonsense", "!shell(git"], "git diff"));
     let read = |path: &str| json!({"path": path});
-    assert!(asked(&["read_file(*.env)"], "read_file", read("a/x.env")));
-    assert!(!asked(&["read_file(*.env)"], "read_file", read("a/x")));
-    assert!(asked(&["read_file", "!read_file(src/**)"], "read_file", read("a/x")));
-    assert!(!asked(&["read_file", "!read_file(src/**)"], "read_file", read("src/x")));
+    assert!(asked(&["read_file(*.env)"], "read_file", &read("a/x.env")));
+    assert!(!asked(&["read_file(*.env)"], "read_file", &read("a/x")));
+    assert!(asked(&["read_file", "!read_file(src/**)"], "read_file", &read("a/x")));
+    assert!(!asked(&["read_file", "!read_file(src/**)"], "read_file", &read("src/x")));
 }
 
 #[test]
