@@ -3,13 +3,13 @@
 //! Every message continues the run before it, so the conversation is in the transcripts and can go on at
 //! any time, in another process.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use attache_kernel::run::assignment::BackgroundWork;
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 use tokio::sync::mpsc;
 
-use super::run::{self, Approve, ClientArgs, Offer, RunArgs, RunOptions, Who};
+use super::run::{self, Approve, ClientArgs, Offer, RunArgs, RunOptions, Who, task};
 use crate::{
     cli::Globals,
     failure::{Exit, Failure},
@@ -47,10 +47,15 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "last")]
     resume: Option<String>,
     /// The model to talk to.
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     model: Option<String>,
     /// The provider of that model.
-    #[arg(long, value_name = "PROVIDER", add = super::completions::providers())]
+    #[arg(
+        long,
+        value_name = "PROVIDER",
+        value_parser = NonEmptyStringValueParser::new(),
+        add = super::completions::providers()
+    )]
     provider: Option<String>,
     /// What to do when a call needs approval; by default it is asked at the terminal, and denied without one.
     #[arg(long, value_enum, value_name = "HOW")]
@@ -165,6 +170,7 @@ async fn talk(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
             _ = tokio::signal::ctrl_c() => return Ok(Exit::Interrupted),
         };
         let Some(line) = line else { return Ok(Exit::Success) };
+        let line = line?;
         match line.trim() {
             "" => {}
             "/quit" | "/exit" => return Ok(Exit::Success),
@@ -196,12 +202,12 @@ fn is_command(line: &str) -> bool {
 /// belongs to questions about calls.
 struct Lines {
     wanted: std::sync::mpsc::Sender<()>,
-    read: mpsc::Receiver<String>,
+    read: mpsc::Receiver<Result<String, Failure>>,
 }
 
 impl Lines {
     /// The next line; none at the end of input.
-    async fn next(&mut self) -> Option<String> {
+    async fn next(&mut self) -> Option<Result<String, Failure>> {
         self.wanted.send(()).ok()?;
         self.read.recv().await
     }
@@ -211,8 +217,8 @@ fn lines() -> Lines {
     let (wanted, wishes) = std::sync::mpsc::channel();
     let (sender, read) = mpsc::channel(1);
     std::thread::spawn(move || {
-        let mut lines = io::stdin().lock().lines();
-        while let (Ok(()), Some(Ok(line))) = (wishes.recv(), lines.next()) {
+        let mut input = io::stdin().lock();
+        while let (Ok(()), Some(line)) = (wishes.recv(), task::next_line(&mut input)) {
             if sender.blocking_send(line).is_err() {
                 return;
             }

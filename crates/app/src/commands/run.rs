@@ -22,7 +22,10 @@ use attache_runtime::internal::{
     host::{Order, Prepared},
     tasks::StartError,
 };
-use clap::{ArgMatches, Args, ValueEnum, builder::PossibleValuesParser};
+use clap::{
+    ArgMatches, Args, ValueEnum,
+    builder::{NonEmptyStringValueParser, PossibleValuesParser},
+};
 use tokio_util::sync::CancellationToken;
 
 use self::interrupts::{Interrupts, quit_on_second};
@@ -111,10 +114,15 @@ pub(crate) struct RunOptions {
     #[arg(short, long, value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
     /// The model to run on.
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     pub(super) model: Option<String>,
     /// The provider of that model.
-    #[arg(long, value_name = "PROVIDER", add = super::completions::providers())]
+    #[arg(
+        long,
+        value_name = "PROVIDER",
+        value_parser = NonEmptyStringValueParser::new(),
+        add = super::completions::providers()
+    )]
     pub(super) provider: Option<String>,
     /// Go on with an earlier run: its id, the beginning of it, or `last`.
     #[arg(long, value_name = "ID", add = super::completions::runs())]

@@ -1,11 +1,12 @@
 //! `attache send ID TEXT`: a message for an agent, while it works or after it has ended.
 
-use std::{ffi::OsString, io::Read as _};
+use std::ffi::OsString;
 
 use attache_runtime::internal::store::{MailKind, Posted};
 use clap::Args;
 use serde_json::json;
 
+use super::run::task;
 use crate::{
     background,
     cli::Globals,
@@ -14,9 +15,6 @@ use crate::{
     setup::{OutputFormat, Setup},
     transcripts,
 };
-
-/// The largest message: more than any model's context window holds.
-const MOST: u64 = 4 << 20;
 
 /// Send a message to an agent.
 ///
@@ -65,22 +63,9 @@ pub(crate) fn run(args: &SendArgs, globals: &Globals, setup: &Setup) -> Result<E
 
 fn text(words: &[String]) -> Result<String, Failure> {
     let typed = words.join(" ");
-    let text = if typed == "-" { input()? } else { typed };
+    let text = if typed == "-" { task::input()? } else { typed };
     if text.trim().is_empty() {
         return Err(Failure::usage("the message is empty").hint("attache send ID \"what to say\""));
-    }
-    Ok(text)
-}
-
-fn input() -> Result<String, Failure> {
-    let mut text = String::new();
-    std::io::stdin()
-        .take(MOST + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| Failure::usage("cannot read standard input").because(&error))?;
-    if text.len() as u64 > MOST {
-        return Err(Failure::usage("the message is larger than 4 MB")
-            .hint("put it into a file of the workspace and name the file in the message"));
     }
     Ok(text)
 }

@@ -10,7 +10,7 @@ use attache_kernel::{
     run::{
         event::{ApprovalDecision, Event, compaction::Compaction},
         file_change::FileChange,
-        message::{AssistantPart, Message, ToolResult, UserPart},
+        message::{AssistantPart, Message, ToolCall, ToolResult, UserPart},
         outcome::{Ending, Outcome, Status},
         transcript::{Entry, Header, Replay},
     },
@@ -21,6 +21,7 @@ use super::{
     diff::{self, Extent},
     number::{count, grouped, size, time},
     palette::{Tone, paint},
+    progress::call::search,
     table::clip,
     visible::{one_line, visible},
 };
@@ -122,6 +123,15 @@ impl TranscriptPage {
         };
         self.line(&format!("\n{}: {said}", paint(state_tone(state), state.as_str())));
         self.take()
+    }
+
+    /// The arguments of a call in a line: what is searched for in words, unless everything is wanted.
+    fn arguments(&self, call: &ToolCall) -> String {
+        let words = call.arguments().ok().and_then(|arguments| search(&call.name, arguments));
+        match words.filter(|_| self.detail == Detail::Brief) {
+            Some(words) => format!("\"{}\"", safe(&words)),
+            None => clip(&safe(call.written_arguments()), LINE),
+        }
     }
 
     fn take(&mut self) -> String {
@@ -347,7 +357,7 @@ impl TranscriptPage {
                     self.open_calls.push(OpenCall {
                         id: call.id.as_str().to_owned(),
                         name: safe(&call.name),
-                        arguments: clip(&safe(call.written_arguments()), LINE),
+                        arguments: self.arguments(call),
                     });
                 }
             }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::project;
+use crate::{project, terminal::Terminal};
 
 #[test]
 fn every_value_has_an_origin() {
@@ -173,16 +173,19 @@ fn a_link_to_the_settings_stays_a_link() {
 fn what_an_editor_leaves_counts_once_it_is_right() {
     let broken = project().with_env("EDITOR", "sh -c 'echo \"model = [\" > \"$1\"' --");
     let file = broken.file("~/.attache/config.toml", WRITTEN);
-    let ran = broken.run(&["config", "edit"]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("your changes are in"), "{}", ran.stderr);
+    let mut terminal = Terminal::with(&broken, &["config", "edit"]);
+    // The editor reads nothing: the answer waits for the question.
+    terminal.types(b"n\n");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("your changes are in"), "{shown}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), WRITTEN);
 
     let right = project().with_env("EDITOR", "sed -i s/old/new/");
     // Also where the settings cannot be loaded.
     let file = right.file("~/.attache/config.toml", "model = \"old\"\n");
-    let ran = right.run(&["config", "edit"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let (code, shown, _) = Terminal::with(&right, &["config", "edit"]).end();
+    assert_eq!(code, Some(0), "{shown}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "model = \"new\"\n");
     let left: Vec<_> = std::fs::read_dir(file.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
@@ -215,9 +218,11 @@ fn what_is_typed_to_be_written_down_is_checked() {
 }
 
 #[test]
-fn without_a_terminal_no_editor_is_guessed() {
-    let project = project();
+fn without_a_terminal_no_editor_is_started() {
+    let project = project().with_env("EDITOR", "touch started");
     let ran = project.run(&["config", "edit"]);
+    assert!(ran.stderr.contains(".attache/config.toml"), "{}", ran.stderr);
+    assert!(!project.root().join("started").exists());
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("`attache config edit` needs a terminal"), "{}", ran.stderr);
     assert!(ran.stderr.contains("attache config set"), "{}", ran.stderr);

@@ -156,3 +156,48 @@ fn a_model_that_cannot_be_reached_is_told_with_the_place_that_names_it() {
     let told = format!("`model` is set by {}:1", file.display());
     assert!(ran.stderr.contains(&told), "{}", ran.stderr);
 }
+
+#[test]
+fn every_command_that_reads_standard_input_refuses_what_is_no_text() {
+    let project = project();
+    for (arguments, told) in [
+        (
+            &["chat", "--plain", "--model", "offline"][..],
+            "a line of standard input is not text (4 B",
+        ),
+        (&["suggest", "-"], "standard input is not text (4 B of binary data)"),
+        (&["exec", "-"], "standard input is not text (4 B of binary data)"),
+        (&["send", "x", "-"], "standard input is not text (4 B of binary data)"),
+    ] {
+        let ran = project.run_with_input(arguments, "\u{0}PNG");
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains(told), "{arguments:?}: {}", ran.stderr);
+    }
+    let path = project.file("key", b"\xff\xfe\xfd".as_slice());
+    let mut login = project.command(&["login", "openai"]);
+    let ran = login.stdin(std::fs::File::open(path).unwrap()).output().unwrap();
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(2), "{told}");
+    assert!(told.contains("standard input is not a key (3 B of binary data)"), "{told}");
+}
+
+#[test]
+fn an_empty_value_is_not_taken_for_an_omitted_one() {
+    let project = project();
+    for arguments in [
+        &["run", "Explore", "x", "--model", ""][..],
+        &["run", "Explore", "x", "--provider", ""],
+        &["exec", "x", "--model", ""],
+        &["chat", "--plain", "--model", ""],
+        &["run", "Explore", "x", "--resume", ""],
+        &["run", "", "x"],
+        &["show", ""],
+        &["may", "Explore", ""],
+        &["transcript", ""],
+        &["list", "--profile", ""],
+    ] {
+        let ran = project.run(arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:?}");
+        assert!(!ran.stderr.contains("no model provider"), "{arguments:?}: {}", ran.stderr);
+    }
+}

@@ -41,7 +41,7 @@ fn a_run_is_shown_for_people() {
             "Turn 1/30",
             "  I look for it.\n",
             "900 ms · 2,550 tokens in (1,950 cached) · 105 out · $0.2500",
-            "  → grep_files {\"pattern\":\"ToolFilter\"}  42 ms\n",
+            "  → grep_files \"ToolFilter\"  42 ms\n",
             "    src/tool_filter.rs:12: pub struct ToolFilter\n",
             "the full output: /work/.attache/full.txt",
             "Turn 2/30",
@@ -81,9 +81,7 @@ fn a_run_that_was_cut_off_says_so() {
     write(&project, ID, &lines(6));
     let ran = project.run(&["transcript", ID]);
     assert_eq!(ran.code, Some(0));
-    for part in
-        ["(interrupted)", "→ grep_files {\"pattern\":\"ToolFilter\"}  no answer yet", "--resume"]
-    {
+    for part in ["(interrupted)", "→ grep_files \"ToolFilter\"  no answer yet", "--resume"] {
         assert!(ran.stdout.contains(part), "{part:?} is not in\n{}", ran.stdout);
     }
 }
@@ -256,4 +254,17 @@ fn a_file_of_many_megabytes_is_shown() {
     assert!(File::open(&path).unwrap().metadata().unwrap().len() > 10 << 20);
     assert!(project.run(&["transcript", ID]).stdout.contains(&long));
     fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn what_was_searched_for_is_shown_in_words() {
+    let project = project();
+    project.file("a.txt", "zebra\n");
+    assert_eq!(project.run(&["run", "Explore", "where is the zebra"]).code, Some(0));
+    let shown = project.run(&["transcript", "last"]).stdout;
+    let searches: Vec<&str> = shown.lines().filter(|line| line.contains("→ grep_files")).collect();
+    assert!(searches.iter().any(|line| line.contains("→ grep_files \"zebra\"")), "{shown}");
+    assert!(searches.iter().all(|line| !line.contains("\\b")), "{shown}");
+    let full = project.run(&["transcript", "last", "--full"]).stdout;
+    assert!(full.contains("\"pattern\""), "{full}");
 }

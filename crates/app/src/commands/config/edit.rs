@@ -122,15 +122,15 @@ fn open<'a>(place: &Place<'a>) -> Result<SettingsFile<'a>, Failure> {
 
 /// A copy is edited; it takes the file's place once it is right.
 fn in_editor(place: &Place<'_>, environment: &Environment) -> Result<(Value, String), Failure> {
+    if !print::is_interactive() {
+        // An editor would wait for keys that nobody can type.
+        return Err(Failure::usage("`attache config edit` needs a terminal").hint(format!(
+            "use `attache config set KEY VALUE`, or change {} yourself",
+            place.file.display()
+        )));
+    }
     let set = |name: &str| environment.get(name).filter(|value| !value.trim().is_empty());
-    let editor = match set("VISUAL").or_else(|| set("EDITOR")) {
-        Some(editor) => editor,
-        None if print::is_interactive() => "vi",
-        None => {
-            return Err(Failure::usage("`attache config edit` needs a terminal")
-                .hint("use `attache config set KEY VALUE`, or set EDITOR"));
-        }
-    };
+    let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or("vi");
     let cannot = |error: std::io::Error| {
         Failure::unsuccessful(format!("cannot copy {}", place.file.display())).because(&error)
     };
@@ -187,9 +187,6 @@ fn edit_until_right(editor: &str, copy: &Path, place: &Place<'_>) -> Result<Vec<
         };
         let Err(error) = checked else { return Ok(text.into_bytes()) };
         let failure = settings_failure(&error);
-        if !print::is_interactive() {
-            return Err(failure);
-        }
         print::aside(&failure.told(crate::setup::OutputFormat::Text));
         let again = print::ask("Edit again? [Y/n] ");
         if !again.is_some_and(|answer| answer.is_empty() || answer.to_lowercase().starts_with('y'))

@@ -7,7 +7,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{
     failure::Failure,
-    print::hidden::{self, Answer},
+    print::{
+        hidden::{self, Answer},
+        number::size,
+    },
 };
 
 /// The maximum size of a key.
@@ -27,9 +30,14 @@ pub(super) fn read(provider: &str, origin: &WebOrigin) -> Result<Option<SecretSt
             Answer::Interrupted => return Ok(None),
         }
     } else {
-        let mut written = String::new();
-        io::stdin().take(MOST).read_to_string(&mut written).map_err(|error| {
+        let mut written = Vec::new();
+        io::stdin().take(MOST).read_to_end(&mut written).map_err(|error| {
             Failure::usage("cannot read the key from standard input").because(&error)
+        })?;
+        let found = written.len() as u64;
+        let written = String::from_utf8(written).map_err(|_| {
+            Failure::usage(format!("standard input is not a key ({} of binary data)", size(found)))
+                .hint("give the key alone, in one line")
         })?;
         SecretString::from(written)
     };

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, IsTerminal as _, Read},
+    io::{self, BufRead, IsTerminal as _, Read},
     path::Path,
 };
 
@@ -91,6 +91,20 @@ fn task_text(source: impl Read, name: &str) -> Result<String, Failure> {
             .because(&error)
             .hint("give -f a file that you can read, or `-` for standard input")
     })?;
+    text_of(bytes, name)
+}
+
+/// The next line of a text; none at its end.
+pub(in crate::commands) fn next_line(source: &mut impl BufRead) -> Option<Result<String, Failure>> {
+    let mut bytes = Vec::new();
+    match source.take(MOST + 1).read_until(b'\n', &mut bytes) {
+        Ok(0) => None,
+        Ok(_) => Some(text_of(bytes, "a line of standard input")),
+        Err(error) => Some(Err(Failure::usage("cannot read standard input").because(&error))),
+    }
+}
+
+fn text_of(bytes: Vec<u8>, name: &str) -> Result<String, Failure> {
     let found = bytes.len() as u64;
     if found > MOST {
         return Err(Failure::usage(format!("{name} is larger than {}", size(MOST)))

@@ -11,19 +11,25 @@ const LONGEST: usize = 1000;
 
 /// `grep_files "retry, backoff"`.
 pub(crate) fn described(tool: &str, arguments: Option<&Value>) -> String {
+    if let Some(words) = arguments.and_then(|arguments| search(tool, arguments)) {
+        return format!("{tool} \"{words}\"");
+    }
     let main = arguments.and_then(|arguments| {
         ["pattern", "path", "command", "url", "query", "prompt", "task"]
             .iter()
             .find_map(|key| arguments.get(*key).and_then(Value::as_str))
     });
     match main {
-        Some(pattern) if tool == "grep_files" => {
-            let start: String = pattern.chars().take(LONGEST).collect();
-            format!("{tool} \"{}\"", clip(&searched_for(&start), WIDTH))
-        }
         Some(main) => format!("{tool} \"{}\"", clip(main, WIDTH)),
         None => tool.to_owned(),
     }
+}
+
+/// What a call searches for in the text of files, in words; none of another call.
+pub(crate) fn search(tool: &str, arguments: &Value) -> Option<String> {
+    let pattern = arguments.get("pattern").and_then(Value::as_str)?;
+    let start: String = pattern.chars().take(LONGEST).collect();
+    (tool == "grep_files").then(|| clip(&searched_for(&start), WIDTH))
 }
 
 /// The words a regular expression looks for; the expression itself if it has none.
