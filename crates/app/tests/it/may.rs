@@ -419,7 +419,7 @@ fn what_an_opencode_agent_asks_about_is_asked() {
     let project = project();
     let header = "description: d\npermission:\n  read:\n    \"*.env\": ask\n    \"secret/**\": deny\n  webfetch: ask\n  \
                   bash:\n    \"*\": ask\n    \"pwd*\": allow\n    \"git push *\": deny\n";
-    project.file(".opencode/agent/a.md", &format!("---\n{header}---\nx\n"));
+    project.file(".opencode/agent/a.md", format!("---\n{header}---\nx\n"));
     project.file(".opencode/agent/all.md", "---\ndescription: d\npermission: ask\n---\nx\n");
     assert_eq!(project.run(&["trust", "--all", "--yes"]).code, Some(0));
     for (tool, what, expected) in [

@@ -18,7 +18,7 @@ use crate::agents::discovery::Stamp;
 
 /// Reads the rules that the settings have now. It fails closed: settings that cannot be read ask about
 /// every call.
-pub type ReadRules = Box<dyn Fn() -> PermissionRules + Send + Sync>;
+type ReadRules = Box<dyn Fn() -> PermissionRules + Send + Sync>;
 
 /// Settings files, and their state when they were last looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -414,7 +414,6 @@ impl Shared {
         let (here, far) = told_where(left_behind, start.instance.is_some());
         let news = News::beginning_with(here);
         let (root, stance) = (workspace.root().to_owned(), start.permissions.stance);
-        let asked = start.permissions.asked.clone();
         let hidden = self.hidden_places(workspace.root(), parent.map(Arc::as_ref));
         let live = Arc::new(LiveRun {
             run: Arc::clone(&assigned),
@@ -470,7 +469,7 @@ impl Shared {
             commands: Arc::clone(&self.commands),
             root,
             stance,
-            asked,
+            asked: live.permissions.asked.clone(),
             left_behind: far,
         });
         let going =
