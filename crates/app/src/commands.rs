@@ -64,17 +64,21 @@ pub(crate) fn run(
     );
     if !runs_agents {
         log::start(wanted, None)?;
-        return carry_out(cli, environment);
+        return carry_out(cli, environment, rehearsal);
     }
     let (spans, sending) = telemetry::start(environment, RunsOf::ThisProcess);
     log::start(wanted, spans)?;
-    let ended = carry_out(cli, environment);
+    let ended = carry_out(cli, environment, rehearsal);
     sending.finish();
     ended
 }
 
 /// Does it, with the log going.
-fn carry_out(cli: Cli, environment: &Environment) -> Result<Exit, Failure> {
+fn carry_out(
+    cli: Cli,
+    environment: &Environment,
+    rehearsal: Option<Rehearsal>,
+) -> Result<Exit, Failure> {
     if let Command::Config(args) = &cli.command
         && let Some(change) = &args.change
     {
