@@ -201,6 +201,9 @@ impl TranscriptPage {
         for withheld in &run.withheld_tools {
             self.field("withheld", &safe(&format!("{}: {}", withheld.tool, withheld.reason)));
         }
+        for notice in &run.notices {
+            self.field("notice", &safe(notice));
+        }
         self.field("file", &safe(path));
     }
 

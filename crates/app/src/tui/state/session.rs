@@ -67,6 +67,8 @@ pub(crate) struct Session {
     /// What the run of the latest message has used.
     spent: Totals,
     turn: u32,
+    /// What was told about agents: many may give the same notice.
+    told: BTreeSet<String>,
 }
 
 /// What the main agent is doing.
@@ -314,6 +316,13 @@ impl Session {
             Event::SubAgentDetached { agent_id }
             | Event::SubAgentStart { agent_id, attendance: Attendance::Background, .. } => {
                 self.detached(agent_id);
+            }
+            Event::Started => {
+                for notice in &seen.run.notices {
+                    if self.told.insert(notice.clone()) {
+                        self.notice(Tone::Warning, notice);
+                    }
+                }
             }
             _ => {}
         }
