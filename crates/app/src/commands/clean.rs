@@ -7,7 +7,7 @@ use std::{
 };
 
 use attache_runtime::internal::{
-    process::leftovers,
+    process::{LeftoverDirectory, leftovers},
     store::{FileStore, StoreError, files::Cleaned},
     worktree::WorktreeError,
 };
@@ -59,11 +59,7 @@ pub(crate) fn run(args: &CleanArgs, setup: &Setup) -> Result<Exit, Failure> {
     .map_err(|error| transcripts::failure(&error))?;
     let mut swept = sweep(&cleaned, setup, &store, args.dry_run)?;
     for left in leftovers(&setup.temporary_root()) {
-        let path = left.path.clone();
-        match if args.dry_run { Ok(()) } else { left.remove() } {
-            Ok(()) => swept.temporary.push(path),
-            Err(error) => swept.not_removed.push((path, error)),
-        }
+        swept.remove_temporary(left, args.dry_run);
     }
     match setup.format {
         OutputFormat::Json => print::json(&as_json(&cleaned, &swept, args.dry_run))?,
@@ -81,6 +77,17 @@ struct Swept {
     failed: Vec<(PathBuf, WorktreeError)>,
     temporary: Vec<PathBuf>,
     not_removed: Vec<(PathBuf, std::io::Error)>,
+}
+
+impl Swept {
+    /// Removes a directory that a program which was killed left behind.
+    fn remove_temporary(&mut self, left: LeftoverDirectory, dry_run: bool) {
+        let path = left.path.clone();
+        match if dry_run { Ok(()) } else { left.remove() } {
+            Ok(()) => self.temporary.push(path),
+            Err(error) => self.not_removed.push((path, error)),
+        }
+    }
 }
 
 /// Removes the worktrees of runs whose transcripts are gone.
