@@ -117,6 +117,9 @@ enum Asked {
 pub(crate) trait Relay: fmt::Debug + Send + Sync {
     /// Asks, with what a yes for the session would cover. Dropping the future withdraws the question.
     fn ask(&self, question: Question, grants: Vec<SessionGrant>) -> DecidedFuture<'_>;
+
+    /// Asks for values that a server wants to have. Dropping the future withdraws the form.
+    fn fill_in(&self, form: Form) -> FormFuture<'_>;
 }
 
 /// A decision, and the words that came with it.
@@ -180,11 +183,11 @@ impl Approvals {
         }
     }
 
-    /// Asks for values that a server wants to have. The owner of a run in another process is not asked.
+    /// Asks for values that a server wants to have.
     pub(crate) async fn fill_in(&self, form: Form) -> FormAnswer {
         match &self.asked {
             Asked::Approver(approver) => approver.fill_in(form).await,
-            Asked::Owner(_) => FormAnswer::Declined,
+            Asked::Owner(owner) => owner.fill_in(form).await,
         }
     }
 

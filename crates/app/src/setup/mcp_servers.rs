@@ -83,8 +83,10 @@ fn transport(server: &McpServerSettings) -> Result<Transport, EntryError> {
                 scopes: server.scopes.clone(),
                 resource: server.oauth_resource.clone(),
                 client_id: server.oauth_client_id.clone(),
+                client_secret: None,
                 callback_port: server.oauth_callback_port,
             },
+            client_secret_env_var: server.oauth_client_secret_env_var.clone(),
         }),
     }
 }

@@ -126,6 +126,24 @@ fn the_tools_are_those_of_the_main_agent_with_schemas_and_annotations() {
 }
 
 #[test]
+fn clients_of_every_version_of_the_protocol_are_served() {
+    let project = project();
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut client = Client::silent(&project, &[]);
+        let hello = json!({"protocolVersion": version, "capabilities": {},
+            "clientInfo": {"name": "test", "version": "0"}});
+        let greeted = client.ask("initialize", hello);
+        assert_eq!(greeted["result"]["protocolVersion"], version, "{greeted}");
+        client.tell("notifications/initialized", json!({}));
+        let listed = client.call("subagent_list", json!({}));
+        assert!(text(&listed).contains("Explore"), "{version}: {listed}");
+    }
+    let mut client = Client::modern(&project, &[], json!({}));
+    let listed = client.call("subagent_list", json!({}));
+    assert!(text(&listed).contains("Explore"), "2026-07-28: {listed}");
+}
+
+#[test]
 fn an_agent_runs_and_its_result_is_structured_and_can_be_fetched_again() {
     let server = ScriptedServer::start();
     let project = answering(&server, &["It is in src."]);
@@ -361,11 +379,13 @@ fn memory(client: &Client) -> usize {
 
 /// The files that a server has open once they are at most so many, or do not become fewer.
 fn settled_descriptors(client: &mut Client, wanted: usize) -> usize {
-    let deadline = Instant::now() + Duration::from_mins(1);
-    while descriptors(client) > wanted && Instant::now() < deadline {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut open = descriptors(client);
+    while open > wanted && Instant::now() < deadline {
         client.ask("ping", json!({}));
+        open = descriptors(client);
     }
-    descriptors(client)
+    open
 }
 
 /// The files that a server has open, connections aside.

@@ -4,6 +4,7 @@ mod commands;
 mod hostile;
 mod oauth;
 mod requests;
+mod sharing;
 mod trust;
 
 use std::{fs, path::PathBuf};

@@ -54,7 +54,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def note(self, body):
         line = {"method": self.command, "path": self.path, "body": body,
-                "authorization": self.headers.get("authorization")}
+                "authorization": self.headers.get("authorization"),
+                "headers": {name: self.headers.get(name) for name in ("x-key", "x-other")}}
         with LOCK, open(os.environ["WITNESS"], "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 

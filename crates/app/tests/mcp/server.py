@@ -7,6 +7,7 @@ import sys
 
 HOW = sys.argv[1:]
 OUT = sys.stdout.buffer
+VERSION = next((how.removeprefix("version=") for how in HOW if how.startswith("version=")), None)
 
 
 def send(message):
@@ -113,6 +114,10 @@ def main():
         child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
         with open(os.environ["WITNESS"], "a", encoding="utf-8") as file:
             file.write(f"{child.pid}\n")
+    for how, mode in (("meets-first", "w"), ("meets-second", "r")):
+        if how in HOW:
+            # Waits until somebody has the other end.
+            open("meeting", mode, encoding="utf-8").close()
     if "silent" in HOW:
         print("\u001b[31mnothing to say", file=sys.stderr, flush=True)
         sys.stdin.read()
@@ -128,7 +133,7 @@ def main():
         method, params = request["method"], request.get("params", {})
         if method == "initialize":
             send({"id": request["id"], "result": {
-                "protocolVersion": params["protocolVersion"], "capabilities": {"tools": {"listChanged": True}},
+                "protocolVersion": VERSION or params["protocolVersion"], "capabilities": {"tools": {"listChanged": True}},
                 "serverInfo": {"name": "test", "version": "1"}}})
         elif method == "tools/list":
             send({"id": request["id"], "result": {"tools": TOOLS}})

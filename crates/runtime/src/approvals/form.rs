@@ -4,6 +4,7 @@
 //! somebody did not type, but for the values that the server itself proposes.
 
 use attache_kernel::id::{AgentName, RunId};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
 use crate::mcp_client::clean_text::{clean, clean_line};
@@ -79,7 +80,8 @@ pub enum FieldKind {
 }
 
 /// What somebody makes of a form.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "action", content = "values", rename_all = "snake_case")]
 pub enum FormAnswer {
     /// The values.
     Filled(Map<String, Value>),

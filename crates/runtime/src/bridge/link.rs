@@ -23,10 +23,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     lines::{LineError, Lines, line},
-    protocol::{Down, Up},
+    protocol::{Down, FormWish, Up},
 };
 use crate::{
-    approvals::{DecidedFuture, Relay},
+    approvals::{DecidedFuture, Form, FormAnswer, FormFuture, Relay},
     store::{Mail, MailKind},
     tasks::{Funding, FundingFuture, Purse},
 };
@@ -128,6 +128,7 @@ impl Link {
                 Down::Written { request, .. }
                 | Down::Decided { request, .. }
                 | Down::Funded { request, .. }
+                | Down::Filled { request, .. }
                 | Down::LastLook { request, .. } => {
                     let waiting = self.waiting().remove(request);
                     if let Some(waiting) = waiting {
@@ -208,6 +209,24 @@ impl Relay for Link {
             match answer {
                 Ok(Down::Decided { decision, words, .. }) => (decision, words),
                 Ok(_) | Err(_) => nobody(),
+            }
+        })
+    }
+
+    fn fill_in(&self, form: Form) -> FormFuture<'_> {
+        Box::pin(async move {
+            let (request, answer) = self.request();
+            let mut asked = Asked { link: self, request, is_answered: false };
+            let Form { agent_id, agent_type, server, message, schema, .. } = form;
+            let form = Box::new(FormWish { agent_id, agent_type, server, message, schema });
+            if self.say(&Up::Form { request, form }).await.is_err() {
+                return FormAnswer::Declined;
+            }
+            let answer = answer.await;
+            asked.is_answered = true;
+            match answer {
+                Ok(Down::Filled { answer, .. }) => answer,
+                Ok(_) | Err(_) => FormAnswer::Declined,
             }
         })
     }

@@ -30,10 +30,10 @@ use self::{
 };
 use super::{
     InInstance,
-    protocol::{Assigned, Down, LeftBehind, PROTOCOL, Up},
+    protocol::{Assigned, Down, FormWish, LeftBehind, PROTOCOL, Up},
 };
 use crate::{
-    approvals::{Approvals, Decided},
+    approvals::{Approvals, Decided, Form, FormAnswer},
     executor::{Broken, Execution},
     process::CommandSetup,
     store::{Held, Store, StoreError},
@@ -252,6 +252,21 @@ impl Owner {
                         decided = approvals.decide_parts(*question, grants, asked.clone()) => decided,
                     };
                     (request, Some(Down::Decided { request, decision, words }))
+                }));
+                Ok(())
+            }
+            Up::Form { request, form } => {
+                let (approvals, asked) = (self.approvals.clone(), self.cancel.child_token());
+                self.asked.insert(request, asked.clone());
+                let FormWish { agent_id, agent_type, server, message, schema } = *form;
+                let form = Form::new((agent_id, agent_type), &server, &message, schema);
+                questions.push(Box::pin(async move {
+                    let answer = tokio::select! {
+                        biased;
+                        () = asked.cancelled() => FormAnswer::Cancelled,
+                        answer = approvals.fill_in(form) => answer,
+                    };
+                    (request, Some(Down::Filled { request, answer }))
                 }));
                 Ok(())
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use attache_kernel::{
-    id::RunId,
+    id::{AgentName, RunId},
     rights::{
         permission::{AutoApproval, Stance},
         rule::SessionGrant,
@@ -21,7 +21,7 @@ use attache_kernel::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tasks::AgentAsks;
+use crate::{approvals::FormAnswer, tasks::AgentAsks};
 
 /// The version of the protocol. Both sides are usually one program; a file that was replaced makes them two.
 pub(crate) const PROTOCOL: u32 = 2;
@@ -48,6 +48,8 @@ pub(crate) enum Down {
     Decided { request: u64, decision: ApprovalDecision, words: Option<String> },
     /// A request is paid for, or there is no more than `short` for its run.
     Funded { request: u64, short: Option<TreeAllowance> },
+    /// What somebody made of that form.
+    Filled { request: u64, answer: FormAnswer },
     /// Letters for the agent.
     Letters { letters: Vec<Letter> },
     /// What was left for the agent up to its end; nothing more is, until the next entries.
@@ -81,6 +83,16 @@ pub(crate) struct LeftBehind {
     pub(crate) delivers: Vec<RunId>,
 }
 
+/// A form as the server describes it; the owner reads it again.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FormWish {
+    pub(crate) agent_id: RunId,
+    pub(crate) agent_type: AgentName,
+    pub(crate) server: String,
+    pub(crate) message: String,
+    pub(crate) schema: Value,
+}
+
 /// What an instance says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -97,6 +109,8 @@ pub(crate) enum Up {
     Event { agent_id: RunId, seq: u64, ts: String, event: Box<Event>, detail: Detail },
     /// Whether a call may begin, and what a yes for the session covers.
     Ask { request: u64, question: Box<Question>, grants: Vec<SessionGrant> },
+    /// Values that an MCP server of the instance asks the user for.
+    Form { request: u64, form: Box<FormWish> },
     /// Nobody waits for that answer any more.
     Withdrawn { request: u64 },
     /// A run is about to send a request: does the tree pay for it?

@@ -56,6 +56,8 @@ pub enum Transport {
         bearer_token_env_var: Option<String>,
         /// How to log in to it; its address is the one above.
         oauth: LoginWish,
+        /// The variable that has the password of the client in it.
+        client_secret_env_var: Option<String>,
     },
 }
 
@@ -166,6 +168,7 @@ fn transport(reader: &Reader<'_>) -> Result<Transport, EntryError> {
                 bearer_token_env_var: reader.text("bearer_token_env_var")?,
                 // Somebody logs in to servers of the settings.
                 oauth: LoginWish::default(),
+                client_secret_env_var: None,
             })
         }
     }

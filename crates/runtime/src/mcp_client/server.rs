@@ -6,6 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use reqwest::Url;
+use secrecy::SecretString;
 use tokio::{
     sync::Mutex,
     time::{Instant, sleep_until},
@@ -149,7 +150,14 @@ impl Server {
     /// What it takes to log in to it.
     pub(super) fn login_wish(&self) -> Result<LoginWish, NoLogin> {
         let transport = self.entry.transport.as_ref().map_err(Clone::clone)?;
-        let Transport::Http { headers, env_headers, bearer_token_env_var, oauth, .. } = transport
+        let Transport::Http {
+            headers,
+            env_headers,
+            bearer_token_env_var,
+            oauth,
+            client_secret_env_var,
+            ..
+        } = transport
         else {
             return Err(NoLogin::Process);
         };
@@ -160,7 +168,12 @@ impl Server {
         if names.any(|name| name.eq_ignore_ascii_case("authorization")) {
             return Err(NoLogin::OwnToken("Authorization"));
         }
-        Ok(LoginWish { address: self.address()?.to_string(), ..oauth.clone() })
+        let secret = client_secret_env_var.as_deref().map(|name| self.setup.variables.get(name));
+        Ok(LoginWish {
+            address: self.address()?.to_string(),
+            client_secret: secret.transpose()?.map(SecretString::from),
+            ..oauth.clone()
+        })
     }
 
     /// Closes the connection, if there is one.
@@ -201,4 +214,40 @@ impl Slot {
 
 fn doubled(wait: Duration, times: u32) -> Duration {
     wait.saturating_mul(1 << times.min(16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(slot: &Slot) -> u64 {
+        let moment = slot.not_before.unwrap_or_else(Instant::now);
+        moment.saturating_duration_since(Instant::now()).as_secs()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_crashes_again_and_again_is_started_ever_more_slowly() {
+        let mut slot = Slot::default();
+        let waited: Vec<u64> = (0..8)
+            .map(|_| {
+                slot.crashed();
+                waits(&slot)
+            })
+            .collect();
+        assert_eq!(waited, [0, 1, 2, 4, 8, 16, 30, 30]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_start_that_fails_is_tried_again_ever_more_slowly_unless_a_login_is_missing() {
+        let mut slot = Slot::default();
+        let mut after = |error: StartError| {
+            slot.failed(Arc::new(error));
+            waits(&slot)
+        };
+        let waited: Vec<u64> = (0..8).map(|_| after(StartError::Launch(String::new()))).collect();
+        assert_eq!(waited, [5, 10, 20, 40, 80, 160, 300, 300]);
+        for _ in 0..3 {
+            assert_eq!(after(StartError::LoginNeeded(String::new())), 5);
+        }
+    }
 }

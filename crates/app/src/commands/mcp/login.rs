@@ -128,6 +128,14 @@ pub(super) fn logout(args: &LogoutArgs, setup: &Setup) -> Result<Exit, Failure> 
     Ok(Exit::Success)
 }
 
+/// Removes the login to a server that is removed. Its entry must still be there.
+pub(super) fn forget(name: &str, setup: &Setup) -> Result<(), Failure> {
+    let servers = setup.mcp_servers(&Secrets::default());
+    let Ok(address) = servers.login_address(name) else { return Ok(()) };
+    let removed = runtime()?.block_on(Logins::below(&setup.attache_home).remove(&address));
+    removed.map(drop).map_err(|error| failure(name, &LoginError::from(error)))
+}
+
 /// A login in words: `logged in until …`.
 pub(crate) fn in_words(login: &Login) -> String {
     let renewal = if login.can_be_renewed() { ", renewed by itself" } else { "" };

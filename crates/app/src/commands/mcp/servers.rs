@@ -116,6 +116,7 @@ pub(super) fn remove(args: &RemoveArgs, setup: &Setup) -> Result<Exit, Failure> 
             None => failure.hint("`attache mcp list` shows the servers there are"),
         });
     }
+    login::forget(name, setup)?;
     file.save().map_err(|error| settings_failure(&error))?;
     tell(
         setup,

@@ -31,6 +31,8 @@ pub(crate) struct McpServerSettings {
     pub(crate) oauth_resource: Option<String>,
     /// This program as the authorization server knows it.
     pub(crate) oauth_client_id: Option<String>,
+    /// The variable that holds the password of that client.
+    pub(crate) oauth_client_secret_env_var: Option<String>,
     /// The port that the browser comes back to.
     pub(crate) oauth_callback_port: Option<u16>,
     /// Whether it is used.
@@ -73,6 +75,7 @@ impl McpServerSettings {
             scopes: server.optional("scopes")?,
             oauth_resource: server.optional("oauth_resource")?,
             oauth_client_id: oauth.optional("client_id")?,
+            oauth_client_secret_env_var: oauth.optional("client_secret_env_var")?,
             oauth_callback_port: oauth
                 .optional("callback_port")?
                 .map(|port: u32| u16::try_from(port).unwrap_or_default())

@@ -112,7 +112,8 @@ const MCP_SERVER_KEYS: &[Key] = &[
 ];
 
 /// How to log in to a server.
-const MCP_OAUTH: &[Key] = &[key("client_id", TEXT), key("callback_port", whole(1))];
+const MCP_OAUTH: &[Key] =
+    &[key("client_id", TEXT), key("client_secret_env_var", TEXT), key("callback_port", whole(1))];
 
 /// Lists of all layers add up: what one denies, another cannot lift.
 const PERMISSIONS: &[Key] = &[

@@ -282,7 +282,31 @@ fn fifty_clients_at_once_are_served_and_leave_nothing_open() {
     let open = || fs::read_dir(format!("/proc/{}/fd", server.child.id())).unwrap().count();
     let mut first = server.client().greet();
     first.call("subagent_list", &json!({}));
+    let status = format!("/proc/{}/status", server.child.id());
+    // In kilobytes.
+    let memory = || -> usize {
+        let status = fs::read_to_string(&status).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
     let before = open();
+    fifty_at_once(&server);
+    let used = memory();
+    for _ in 0..3 {
+        fifty_at_once(&server);
+    }
+    let grown = memory().saturating_sub(used);
+    assert!(grown < 8 << 10, "{grown} KB of memory stay in use");
+    for _ in 0..1000 {
+        if open() <= before {
+            break;
+        }
+        first.call("subagent_list", &json!({}));
+    }
+    assert!(open() <= before, "{} files are open, {before} were", open());
+}
+
+fn fifty_at_once(server: &Server) {
     let clients: Vec<_> = (0..50)
         .map(|_| {
             let client = server.client();
@@ -297,11 +321,4 @@ fn fifty_clients_at_once_are_served_and_leave_nothing_open() {
     for client in clients {
         client.join().unwrap();
     }
-    for _ in 0..1000 {
-        if open() <= before {
-            break;
-        }
-        first.call("subagent_list", &json!({}));
-    }
-    assert!(open() <= before, "{} files are open, {before} were", open());
 }

@@ -36,6 +36,15 @@ fn nothing_is_written_unasked() {
 }
 
 #[test]
+fn the_readme_has_the_line_for_each_host() {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    for host in HOSTS.map(|(host, _, _)| host).into_iter().chain(["codex"]) {
+        assert!(readme.contains(&format!("\nattache mcp install {host} ")), "{host}");
+    }
+}
+
+#[test]
 fn a_person_is_asked() {
     for (answer, is_written) in [("n\n", false), ("\n", false), ("y\n", true)] {
         let project = project();
@@ -101,9 +110,12 @@ fn codex_gets_a_table_in_its_own_file() {
     let before = "# mine\nmodel = \"x\"\n";
     let project = project();
     let path = project.file("~/.codex/config.toml", before);
-    project.json(&["mcp", "install", "codex", "--yes", "--json"]);
+    let install = || project.json(&["mcp", "install", "codex", "--yes", "--json"]);
+    let done = install();
+    assert_eq!(fs::read_to_string(done["backup"].as_str().unwrap()).unwrap(), before);
     let after = fs::read_to_string(&path).unwrap();
     assert!(after.starts_with(before) && after.contains("[mcp_servers.attache]"), "{after}");
+    assert_eq!(install()["changed"], false, "twice is once");
     project.json(&["mcp", "uninstall", "codex", "--yes", "--json"]);
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
 }

@@ -263,6 +263,11 @@ fn a_login_is_a_private_file_for_one_address_and_logout_removes_it() {
         shown.contains("notes: login needed") && shown.contains("attache mcp login notes"),
         "{shown}"
     );
+    // A server that is removed leaves no tokens behind.
+    assert_eq!(notes.log_in(&[], Way::Browser).code, Some(0));
+    assert_eq!(notes.files().len(), 1);
+    assert_eq!(notes.project.run(&["mcp", "remove", "notes"]).code, Some(0));
+    assert!(notes.files().is_empty());
 }
 
 #[test]
@@ -432,5 +437,28 @@ fn what_cannot_be_logged_in_to_is_refused() {
         let ran = project.run(&["mcp", "login", name]);
         assert_eq!(ran.code, Some(code), "{name}: {ran:?}");
         assert!(ran.stderr.contains(told), "{name}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn headers_and_the_token_of_an_entry_are_sent_with_every_request() {
+    let keys = "bearer_token_env_var = \"NOTES_TOKEN\"\nhttp_headers = { X-Key = \"${NOTES_KEY}\" }\n\
+                env_http_headers = { X-Other = \"NOTES_OTHER\" }";
+    let mut notes = notes_with(&["open"], keys);
+    let unset = notes.state();
+    assert!(unset["reason"].as_str().unwrap().contains("is not set"), "{unset}");
+    for (name, value) in
+        [("NOTES_TOKEN", "t-12345678"), ("NOTES_KEY", "k-1"), ("NOTES_OTHER", "o-1")]
+    {
+        let project = std::mem::replace(&mut notes.project, crate::project());
+        notes.project = project.with_env(name, value);
+    }
+    assert_eq!(notes.state()["state"], "ready");
+    let sent = notes.requests();
+    let sent: Vec<_> = sent.iter().filter(|sent| sent["method"] == "POST").collect();
+    assert!(sent.len() > 1, "{sent:?}");
+    for request in sent {
+        assert_eq!(request["authorization"], "Bearer t-12345678", "{request}");
+        assert_eq!(request["headers"], json!({"x-key": "k-1", "x-other": "o-1"}), "{request}");
     }
 }

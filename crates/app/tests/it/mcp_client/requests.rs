@@ -66,30 +66,34 @@ fn events_of_calls(project: &TestProject) -> Vec<String> {
 
 #[test]
 fn somebody_at_the_terminal_fills_in_a_form() {
-    let model = ScriptedServer::start();
-    let project = project(&model, &[calls("mcp__lab__form", &json!({})), completes("done")]);
-    let mut terminal =
-        Terminal::controlling(&project, &["run", "helper", "do it"], Streams::Terminal);
-    terminal.wait_for_silence();
-    terminal.types(b"y");
-    terminal.wait_for_echo(true);
-    terminal.types(b"\nRome\nmany\n2\n");
-    let (code, shown, _) = terminal.end();
-    assert_eq!(code, Some(0), "{shown}");
-    for part in [
-        "[helper] the MCP server lab asks you:",
-        "Where to?",
-        "it gets: City, nights",
-        "a value is needed",
-        "type a whole number",
-    ] {
-        assert!(shown.contains(part), "{part:?} is not in {shown}");
+    // Also for an agent that an instance of its own runs, with servers of its own.
+    for mode in ["lightweight", "full_codex"] {
+        let model = ScriptedServer::start();
+        let project = project(&model, &[calls("mcp__lab__form", &json!({})), completes("done")]);
+        project.agent("helper", &format!("description: d\nexecutionMode: {mode}"));
+        let mut terminal =
+            Terminal::controlling(&project, &["run", "helper", "do it"], Streams::Terminal);
+        terminal.wait_for_silence();
+        terminal.types(b"y");
+        terminal.wait_for_echo(true);
+        terminal.types(b"\nRome\nmany\n2\n");
+        let (code, shown, _) = terminal.end();
+        assert_eq!(code, Some(0), "{shown}");
+        for part in [
+            "[helper] the MCP server lab asks you:",
+            "Where to?",
+            "it gets: City, nights",
+            "a value is needed",
+            "type a whole number",
+        ] {
+            assert!(shown.contains(part), "{mode}: {part:?} is not in {shown}");
+        }
+        let filled = json!({"action": "accept", "content": {"city": "Rome", "nights": 2}});
+        assert_eq!(answer(&model), filled, "{mode}");
+        // Meanwhile the run's clock stood.
+        let stood = ["tool_started", "server_asks", "server_answered", "tool_returned"];
+        assert_eq!(events_of_calls(&project)[..4], stood, "{mode}");
     }
-    let filled = json!({"action": "accept", "content": {"city": "Rome", "nights": 2}});
-    assert_eq!(answer(&model), filled);
-    // Meanwhile the run's clock stood.
-    let stood = ["tool_started", "server_asks", "server_answered", "tool_returned"];
-    assert_eq!(events_of_calls(&project)[..4], stood);
 }
 
 #[test]

@@ -88,6 +88,12 @@ fn a_server_of_an_agent_file_starts_only_if_the_agent_is_trusted() {
 
 #[test]
 fn a_program_that_is_killed_leaves_no_server() {
+    for signal in [Signal::KILL, Signal::TERM] {
+        killed_with(signal);
+    }
+}
+
+fn killed_with(signal: Signal) {
     let gate = Gate::new();
     let model = ScriptedServer::start();
     model.always(WireApi::Chat.answer(&completes("done")).gated(&gate, 0));
@@ -108,7 +114,7 @@ fn a_program_that_is_killed_leaves_no_server() {
     let pids = fs::read_to_string(witness(&project)).unwrap();
     assert_eq!(pids.lines().count(), 2, "{pids}");
     let process = i32::try_from(child.id()).unwrap();
-    kill_process(Pid::from_raw(process).unwrap(), Signal::KILL).unwrap();
+    kill_process(Pid::from_raw(process).unwrap(), signal).unwrap();
     child.wait().unwrap();
     for pid in pids.lines() {
         let place = Path::new("/proc").join(pid).join("stat");

@@ -30,6 +30,8 @@ pub struct LoginWish {
     pub resource: Option<String>,
     /// This program as the authorization server knows it; `None` registers it.
     pub client_id: Option<String>,
+    /// The password of that client, if it has one.
+    pub client_secret: Option<SecretString>,
     /// The port that the browser comes back to; `None` takes a free one.
     pub callback_port: Option<u16>,
 }
@@ -52,7 +54,7 @@ pub async fn begin(http: &HttpClient, wish: LoginWish) -> Result<Begun, LoginErr
     let discovered = discover(&reach, &server).await?;
     let callback = Callback::listen(wish.callback_port.unwrap_or_default()).await?;
     let client = match wish.client_id {
-        Some(id) => Client { id, secret: None, proof: ClientProof::None },
+        Some(id) => by_hand(id, wish.client_secret, &discovered),
         None => match register(&reach, &discovered, callback.redirect()).await {
             Err(_) if discovered.is_guessed => return Err(LoginError::NoOAuth),
             registered => registered?,
@@ -123,6 +125,20 @@ impl Begun {
         logins.put(&login, &self.server, &lock)?;
         Ok(login)
     }
+}
+
+/// A client that somebody registered by hand.
+fn by_hand(id: String, secret: Option<SecretString>, discovered: &Discovered) -> Client {
+    let offered = &discovered.client_authentication;
+    let takes = |way: &str| offered.iter().any(|offer| offer == way);
+    let proof = match &secret {
+        None => ClientProof::None,
+        Some(_) if takes("client_secret_post") && !takes("client_secret_basic") => {
+            ClientProof::ClientSecretPost
+        }
+        Some(_) => ClientProof::ClientSecretBasic,
+    };
+    Client { id, secret: secret.map(Into::into), proof }
 }
 
 /// 64 random characters.

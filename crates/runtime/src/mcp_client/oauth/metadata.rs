@@ -76,7 +76,7 @@ pub(super) async fn discover(reach: &Reach, server: &Url) -> Result<Discovered, 
         Some(issuer) => issuer.clone(),
         None => server.origin().ascii_serialization(),
     };
-    let metadata = issuer_metadata(reach, &issuer).await?;
+    let metadata = issuer_metadata(reach, &issuer, named.is_some()).await?;
     let resource_name = match &resource {
         Some(resource) => resource.resource.clone(),
         None => server.to_string(),
@@ -92,6 +92,7 @@ pub(super) async fn discover(reach: &Reach, server: &Url) -> Result<Discovered, 
     if !metadata.code_challenge_methods_supported.iter().any(|method| method == "S256") {
         return Err(LoginError::NoPkce);
     }
+    let issuer = metadata.issuer;
     let registration = metadata.registration_endpoint.as_deref();
     Ok(Discovered {
         resource: resource_name,
@@ -177,13 +178,18 @@ fn check_resource(server: &Url, written: &str) -> Result<(), LoginError> {
 async fn issuer_metadata(
     reach: &Reach,
     issuer: &str,
+    is_named: bool,
 ) -> Result<Option<IssuerMetadata>, LoginError> {
     let address = reach.address("the authorization server", issuer)?;
     let kinds = ["oauth-authorization-server", "openid-configuration"];
     for place in well_known(&address, &kinds, Order::KindFirst) {
         let Some(document) = reach.document(ISSUER, &place).await? else { continue };
         let metadata: IssuerMetadata = read(ISSUER, document)?;
-        if metadata.issuer.trim_end_matches('/') != issuer.trim_end_matches('/') {
+        let is_same = metadata.issuer.trim_end_matches('/') == issuer.trim_end_matches('/');
+        // A server that names nobody is its own authorization server, below whatever path.
+        let is_own = !is_named
+            && Url::parse(&metadata.issuer).is_ok_and(|found| found.origin() == address.origin());
+        if !is_same && !is_own {
             return Err(LoginError::OtherIssuer {
                 found: clean_line(&metadata.issuer, 200),
                 expected: clean_line(issuer, 200),

@@ -81,7 +81,6 @@ impl Authorized {
     {
         let request = |token| request(self.client.clone(), token);
         let Some(bearer) = self.access.bearer() else { return request(own).await };
-        bearer.has_no_problem();
         let token = bearer.token().await;
         let sent = token.as_ref().map(|token| token.expose_secret().to_owned());
         let refused = match request(sent).await {
@@ -92,18 +91,17 @@ impl Authorized {
             return self.judged(Err(refused));
         };
         let answer = request(Some(other.expose_secret().to_owned())).await;
-        match &answer {
-            Ok(_) => bearer.has_no_problem(),
-            Err(error) if is_unauthorized(error) => {
-                bearer
-                    .has_problem(AccessProblem::Expired("the server refuses its token".to_owned()));
-            }
-            Err(_) => {}
+        if answer.as_ref().is_err_and(is_unauthorized) {
+            let why = "the server refuses its token".to_owned();
+            bearer.has_problem(AccessProblem::Expired(why));
         }
         self.judged(answer)
     }
 
     fn judged<T>(&self, answer: Result<T, Failure>) -> Result<T, Failure> {
+        if let (Ok(_), Some(bearer)) = (&answer, self.access.bearer()) {
+            bearer.has_no_problem();
+        }
         answer.map_err(|error| match error {
             StreamableHttpError::InsufficientScope(error) => {
                 if let Some(bearer) = self.access.bearer() {
