@@ -216,6 +216,22 @@ impl Owner {
         }
     }
 
+    /// Asks for the values of a form.
+    fn fill_in(&mut self, request: u64, form: FormWish) -> Question {
+        let (approvals, asked) = (self.approvals.clone(), self.cancel.child_token());
+        self.asked.insert(request, asked.clone());
+        let FormWish { agent_id, agent_type, server, message, schema } = form;
+        let form = Form::new((agent_id, agent_type), &server, &message, schema);
+        Box::pin(async move {
+            let answer = tokio::select! {
+                biased;
+                () = asked.cancelled() => FormAnswer::Cancelled,
+                answer = approvals.fill_in(form) => answer,
+            };
+            (request, Some(Down::Filled { request, answer }))
+        })
+    }
+
     async fn heard(
         &mut self,
         message: Up,
@@ -256,18 +272,7 @@ impl Owner {
                 Ok(())
             }
             Up::Form { request, form } => {
-                let (approvals, asked) = (self.approvals.clone(), self.cancel.child_token());
-                self.asked.insert(request, asked.clone());
-                let FormWish { agent_id, agent_type, server, message, schema } = *form;
-                let form = Form::new((agent_id, agent_type), &server, &message, schema);
-                questions.push(Box::pin(async move {
-                    let answer = tokio::select! {
-                        biased;
-                        () = asked.cancelled() => FormAnswer::Cancelled,
-                        answer = approvals.fill_in(form) => answer,
-                    };
-                    (request, Some(Down::Filled { request, answer }))
-                }));
+                questions.push(self.fill_in(request, *form));
                 Ok(())
             }
             Up::Fund { request, agent_id, expected } => {
