@@ -60,7 +60,7 @@ pub(crate) fn instances(setup: &Setup) -> Instances {
     let globals = setup.globals.clone();
     let flags = globals.flags.iter().map(|flag| format!("{}={}", flag.key, flag.value));
     let overrides: Vec<String> = globals.overrides.iter().cloned().chain(flags).collect();
-    let keys = Keys::of(setup);
+    let keys = Keys::from_setup(setup);
     let working_directory = setup.working_directory.clone();
     let environment = setup.environment.clone();
     let told = move |run: &Assignment| {
@@ -101,7 +101,7 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(setup: &Setup) -> Self {
+    fn from_setup(setup: &Setup) -> Self {
         let settings = &setup.settings;
         let of_provider = |id: &str, known: &[String]| {
             let written = settings.model_providers.get(id);

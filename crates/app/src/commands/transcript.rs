@@ -193,11 +193,11 @@ fn show_patch(
     }
     let workspace = Path::new(&transcript.header.run.environment.cwd);
     let patch = if !args.reverse {
-        RunPatch::of(&changes, &artifacts, Direction::Forward)
+        RunPatch::from_changes(&changes, &artifacts, Direction::Forward)
     } else if workspace.is_dir() {
         RunPatch::undoing(&changes, &artifacts, workspace)
     } else {
-        RunPatch::of(&changes, &artifacts, Direction::Reverse)
+        RunPatch::from_changes(&changes, &artifacts, Direction::Reverse)
     };
     for (path, reason) in &patch.left_out {
         print::aside(&format!("{path} is not in the patch: {reason}"));

@@ -144,7 +144,7 @@ impl Server {
             token: context.meta.get_progress_token(),
             level: *self.level.lock().unwrap_or_else(PoisonError::into_inner),
         };
-        let wording = Wording::of(context.protocol_version().as_ref());
+        let wording = Wording::for_version(context.protocol_version().as_ref());
         let hung_up = hung_up(context);
         let Called { tool, arguments } = called;
         tokio::select! {

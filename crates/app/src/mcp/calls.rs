@@ -177,7 +177,7 @@ async fn drive(work: Work, state: Sender<State>, questions: Questions) {
             biased;
             output = &mut called => break output,
             Some(run) = runs.recv() => {
-                steps = Some(Steps::of(&run));
+                steps = Some(Steps::of_run(&run));
                 change(&|state| state.run = Some(run.id().clone()));
             }
             Some(message) = next_step(&mut steps) => {

@@ -49,7 +49,7 @@ pub(super) enum Wording {
 
 impl Wording {
     /// What clients of that version read.
-    pub(super) fn of(version: Option<&ProtocolVersion>) -> Self {
+    pub(super) fn for_version(version: Option<&ProtocolVersion>) -> Self {
         let is_new = version
             .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2025_11_25.as_str());
         if is_new { Self::Titled } else { Self::Listed }

@@ -162,7 +162,7 @@ fn show(change: &Change, setup: &Setup) {
     }
     print::aside(&format!("{}:", change.path.display()));
     let (before, after) = (change.before.as_deref(), change.after.as_deref());
-    let difference = LineDiff::of(before.unwrap_or_default(), after.unwrap_or_default());
+    let difference = LineDiff::between(before.unwrap_or_default(), after.unwrap_or_default());
     for line in diff::painted(&difference.to_string()) {
         print::aside(&line);
     }

@@ -49,7 +49,7 @@ impl Told {
     }
 
     async fn follow(&self, token: &ProgressToken, run: &RunHandle, number: &mut u32) {
-        let mut steps = Steps::of(run);
+        let mut steps = Steps::of_run(run);
         while let Some(message) = steps.next().await {
             *number += 1;
             let progress = ProgressNotificationParam::new(token.clone(), f64::from(*number));
@@ -69,7 +69,7 @@ pub(super) struct Steps {
 
 impl Steps {
     /// All steps of a run, from its first on.
-    pub(super) fn of(run: &RunHandle) -> Self {
+    pub(super) fn of_run(run: &RunHandle) -> Self {
         Self { run: run.clone(), events: run.events(1), turn: 0 }
     }
 

@@ -28,7 +28,7 @@ pub(crate) fn of_change(change: &FileChange, artifacts: &Path, extent: Extent) -
     };
     let (before, after) = (read(change.before.as_ref()), read(change.after.as_ref()));
     let (Some(before), Some(after)) = (before, after) else { return Vec::new() };
-    let diff = LineDiff::of(&before, &after);
+    let diff = LineDiff::between(&before, &after);
     let (lines, bytes) = BRIEF;
     painted(&match extent {
         Extent::Brief => diff.shortened(lines, bytes),

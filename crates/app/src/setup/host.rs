@@ -249,7 +249,7 @@ impl Setup {
         policy.auto = auto;
         let commands = self.commands(&Secrets::default());
         policy.workspace = commands.workspace_access();
-        if policy.approves_in_sandbox(Stance::of(definition)) {
+        if policy.approves_in_sandbox(Stance::of_agent(definition)) {
             policy.confinement = commands.confinement();
         }
         Leave::new(definition, trust, &self.offer, &self.workplace(), shared)

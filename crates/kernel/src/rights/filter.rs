@@ -66,7 +66,7 @@ pub struct Filtered {
 
 /// Decides which of its parent's tools an agent gets.
 pub fn filter(request: &FilterRequest<'_>) -> Filtered {
-    let plan = Plan::of(request);
+    let plan = Plan::from_request(request);
     let tools = request.parent.narrow(|tool| plan.judge(tool).ok());
     let withheld = plan.report(&tools);
     Filtered { tools, withheld }
@@ -100,7 +100,7 @@ enum DenialRule {
 }
 
 impl<'a> Plan<'a> {
-    fn of(request: &'a FilterRequest<'a>) -> Self {
+    fn from_request(request: &'a FilterRequest<'a>) -> Self {
         let definition = request.definition;
         let read = |written: &'a str| Entry {
             written,

@@ -414,7 +414,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(tool: BuiltinTool) -> Self {
+    fn of_tool(tool: BuiltinTool) -> Self {
         use BuiltinTool as Tool;
         match tool {
             Tool::Shell | Tool::ExecCommand | Tool::WriteStdin => Self::Command,
@@ -449,7 +449,7 @@ impl Kind {
         let ToolPattern::Exactly(tools) = tools else {
             return None;
         };
-        let mut kinds = tools.iter().map(|tool| tool.builtin().map(Self::of));
+        let mut kinds = tools.iter().map(|tool| tool.builtin().map(Self::of_tool));
         let first = kinds.next()??;
         kinds.all(|kind| kind == Some(first)).then_some(first)
     }

@@ -66,7 +66,7 @@ impl fmt::Display for FilePatch<'_> {
         }
         let before = self.before.map_or("", |before| before.text);
         let after = self.after.map_or("", |after| after.text);
-        let diff = LineDiff::of(before, after);
+        let diff = LineDiff::between(before, after);
         if diff.is_empty() {
             return Ok(());
         }

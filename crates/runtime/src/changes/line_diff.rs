@@ -59,7 +59,7 @@ impl Side {
 
 impl<'t> LineDiff<'t> {
     /// Compares two texts.
-    pub fn of(before: &'t str, after: &'t str) -> Self {
+    pub fn between(before: &'t str, after: &'t str) -> Self {
         let old: Vec<&str> = before.split_inclusive('\n').collect();
         let new: Vec<&str> = after.split_inclusive('\n').collect();
         let deadline = Instant::now().checked_add(PATIENCE);
@@ -166,14 +166,18 @@ mod tests {
             ("a\r\nb\r\n", "a\r\nc\r\n", "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n"),
             ("1\n2\n3\n4\n5\n", "1\n2\n3\n4\n6\n", "@@ -2,4 +2,4 @@\n 2\n 3\n 4\n-5\n+6\n"),
         ] {
-            assert_eq!(LineDiff::of(before, after).to_string(), expected, "{before:?} {after:?}");
+            assert_eq!(
+                LineDiff::between(before, after).to_string(),
+                expected,
+                "{before:?} {after:?}"
+            );
         }
     }
 
     #[test]
     fn a_long_difference_is_shortened_and_says_so() {
         let long = (0..100).map(|line| format!("{line}\n")).collect::<Vec<_>>().concat();
-        let diff = LineDiff::of("", &long);
+        let diff = LineDiff::between("", &long);
         assert_eq!((diff.added, diff.removed), (100, 0));
         assert_eq!(diff.shortened(3, 1000), "@@ -0,0 +1,100 @@\n+0\n+1\n… 98 more lines\n");
         assert_eq!(
@@ -181,6 +185,6 @@ mod tests {
             "@@ -0,0 +1,100 @@\n+0\n+1\n+2\n+3\n… 96 more lines\n"
         );
         let wide = "x".repeat(5000);
-        assert!(LineDiff::of("", &wide).shortened(10, 2000).len() < 600);
+        assert!(LineDiff::between("", &wide).shortened(10, 2000).len() < 600);
     }
 }

@@ -38,7 +38,7 @@ struct Read<'c> {
 impl RunPatch {
     /// The patch of these changes, one for each file, whose versions lie below that directory of
     /// artifacts. This reads the disk: call it where blocking is allowed.
-    pub fn of(changes: &[FileChange], artifacts: &Path, direction: Direction) -> Self {
+    pub fn from_changes(changes: &[FileChange], artifacts: &Path, direction: Direction) -> Self {
         Self::checked(changes, artifacts, direction, |_| None)
     }
 

@@ -62,7 +62,7 @@ impl Host {
         let asker =
             Asker { definition: &definition, trust, cost_cap: self.cost_cap(limits.max_cost_usd) };
         let connection = self.switchboard.connect(&choice, asker, &self.models, &mut notices)?;
-        let stance = Stance::of(&definition);
+        let stance = Stance::of_agent(&definition);
         let permissions = self
             .permissions(stance, order.parent.as_ref(), &root, order.auto_approval)
             .believing(&equipped.toolbox)

@@ -33,7 +33,7 @@ impl Host {
         let asker = Asker { definition: &definition, trust: Trust::Trusted, cost_cap };
         let connection = self.switchboard.connect(&choice, asker, &models, &mut notices)?;
         let permissions = self
-            .permissions(Stance::of(&definition), None, &root, order.auto_approval)
+            .permissions(Stance::of_agent(&definition), None, &root, order.auto_approval)
             .believing(&equipped.toolbox);
         let ids = (new_run_id(), new_session_id());
         let mut assignment = Assignment {

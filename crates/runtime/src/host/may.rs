@@ -46,7 +46,7 @@ impl Leave {
         let root = workplace.folder(definition, trust, None)?;
         let root = root.canonicalize().unwrap_or(root);
         let filtered = offer.rights(definition, trust, (FIRST_DEPTH, Schedule::Foreground), None);
-        let stance = Stance::of(definition);
+        let stance = Stance::of_agent(definition);
         let permissions = Permissions { policy, stance, ..Permissions::default() };
         let permissions = permissions.of_run(&root, AutoApproval::AsConfigured).asking(definition);
         let further_roots = workplace.further_roots.iter();

@@ -104,12 +104,12 @@ impl Host {
         let equipped = self.equipped(&definition, trust, place, parent, &mut notices).await;
         let mut filtered = equipped.filtered.clone();
         let mut limits = RunLimits::from(&definition.run_config);
-        let mut stance = Stance::of(&definition);
+        let mut stance = Stance::of_agent(&definition);
         if let Some((record, changed)) = &today
             && let Some(now) = &record.definition
         {
             limits = RunLimits::from(&now.run_config);
-            stance = stance.narrowed(Stance::of(now));
+            stance = stance.narrowed(Stance::of_agent(now));
             if *changed == Changed::Yes {
                 let now_trust = order.trust.or_recorded(record.trusted);
                 let rights = self.rights_like(&equipped, now, now_trust, place, parent);

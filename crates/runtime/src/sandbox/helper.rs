@@ -110,7 +110,7 @@ impl Message {
 }
 
 impl Ended {
-    fn of(status: WaitStatus) -> Option<Self> {
+    fn from_status(status: WaitStatus) -> Option<Self> {
         let code = status.exit_status().map(Self::Code);
         code.or_else(|| status.terminating_signal().map(Self::Signal))
     }

@@ -117,7 +117,8 @@ fn changes(
         _ if kept.exists() => Some(kept),
         RunState::Interrupted => {
             let patch =
-                RunPatch::of(&outcome.changes, artifacts.directory(), Direction::Forward).text;
+                RunPatch::from_changes(&outcome.changes, artifacts.directory(), Direction::Forward)
+                    .text;
             artifacts.keep_patch(patch.as_bytes()).ok()
         }
         RunState::Queued | RunState::Running | RunState::Completed | RunState::Failed => None,

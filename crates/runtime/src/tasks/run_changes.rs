@@ -50,7 +50,7 @@ pub(super) async fn written_files(
         if left.is_empty() {
             return None;
         }
-        let patch = RunPatch::of(&left, artifacts.directory(), Direction::Forward);
+        let patch = RunPatch::from_changes(&left, artifacts.directory(), Direction::Forward);
         let patch = artifacts.keep_patch(patch.text.as_bytes()).ok();
         let patch = patch.map(|path| path.display().to_string()).unwrap_or_default();
         let files = left.into_iter().map(|change| change.path).collect();

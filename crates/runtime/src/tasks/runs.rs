@@ -247,7 +247,7 @@ impl Runs {
         if matches!(start.past, Past::TakenOver(_)) {
             return Box::pin(self.take_over(tree, start, host)).await;
         }
-        let mut reach = Reach { host, ..Reach::of(tree) };
+        let mut reach = Reach { host, ..Reach::in_tree(tree) };
         if let Past::Earlier(earlier) = &start.past {
             let by = &start.assignment.agent_id;
             reach.claim = Some(shared.store.claim_resume(earlier.assignment(), by).await?);
@@ -301,7 +301,7 @@ impl Runs {
             left_behind: left_behind.map(|left| (left.text, left.delivers)),
             next_seq,
             budget: Some(budget),
-            ..Reach::of(tree)
+            ..Reach::in_tree(tree)
         };
         let mut tools = shared.tools_with(&start.toolbox);
         let finders = finders_of(&start.assignment, &tools);
@@ -350,7 +350,7 @@ struct Reach {
 }
 
 impl Reach {
-    fn of(tree: TreeLog) -> Self {
+    fn in_tree(tree: TreeLog) -> Self {
         Self {
             claim: None,
             host: None,

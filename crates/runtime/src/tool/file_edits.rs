@@ -140,7 +140,10 @@ impl Desk {
     fn new(tool: BuiltinTool, context: &ToolContext) -> Self {
         Self {
             workspace: context.workspace.clone(),
-            guards: [context.files.of(tool), context.files.of(BuiltinTool::ReadFile)],
+            guards: [
+                context.files.readable_by(tool),
+                context.files.readable_by(BuiltinTool::ReadFile),
+            ],
             seen: context.seen.clone(),
             artifacts: context.artifacts.clone(),
             changes: context.changes.clone(),
@@ -280,7 +283,7 @@ fn stale(destination: &Destination, now: &TextFile, earlier: &Earlier) -> ToolOu
     });
     let diff = earlier.text.as_ref().map(|earlier| {
         let (lines, bytes) = STALE;
-        let diff = LineDiff::of(earlier, &now.text).shortened(lines, bytes);
+        let diff = LineDiff::between(earlier, &now.text).shortened(lines, bytes);
         format!(". What changed:\n{}", diff.trim_end())
     });
     ToolOutput::error(format!(

@@ -94,7 +94,7 @@ impl FileGuard {
         Self { hidden, ..self }
     }
 
-    pub(super) fn of(&self, tool: BuiltinTool) -> Readable {
+    pub(super) fn readable_by(&self, tool: BuiltinTool) -> Readable {
         let tool = tool.into();
         let rights = self.rights.as_ref().map(|rights| rights.current().0);
         let rights = rights.filter(|rights| rights.tells_files_apart(&tool));

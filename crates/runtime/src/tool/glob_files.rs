@@ -81,7 +81,7 @@ impl Tool for GlobFiles {
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
-        let readable = context.files.of(BuiltinTool::GlobFiles);
+        let readable = context.files.readable_by(BuiltinTool::GlobFiles);
         let answer_form = context.answer_form;
         Box::pin(in_turn(&self.turns, &context.cancel, move |stop| {
             let request = Request::new(arguments, &workspace, &readable)?;

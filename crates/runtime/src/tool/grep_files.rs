@@ -63,7 +63,7 @@ impl Tool for GrepFiles {
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
-        let readable = context.files.of(BuiltinTool::GrepFiles);
+        let readable = context.files.readable_by(BuiltinTool::GrepFiles);
         let answer_form = context.answer_form;
         Box::pin(in_turn(&self.turns, &context.cancel, move |stop| {
             let query = Query::new(arguments, &workspace, &readable)?;

@@ -58,7 +58,7 @@ impl Tool for ListDir {
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         let workspace = context.workspace.clone();
         let artifacts = context.artifacts.clone();
-        let readable = context.files.of(BuiltinTool::ListDir);
+        let readable = context.files.readable_by(BuiltinTool::ListDir);
         let answer_form = context.answer_form;
         Box::pin(off_thread(&context.cancel, move |stop| {
             let tree = tree(arguments, &workspace, &readable, stop)?;

@@ -80,7 +80,7 @@ impl Tool for ReadFile {
             Ok(request) => request,
             Err(error) => return Box::pin(ready(error.into())),
         };
-        let readable = context.files.of(BuiltinTool::ReadFile);
+        let readable = context.files.readable_by(BuiltinTool::ReadFile);
         let ToolContext { workspace, seen, cancel, .. } = context;
         if let Some(output) = request.read_at_hand(workspace, &readable, seen, cancel) {
             return Box::pin(ready(output));

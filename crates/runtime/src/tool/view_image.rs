@@ -59,7 +59,7 @@ impl Tool for ViewImage {
 
     fn call<'a>(&'a self, arguments: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         let workspace = context.workspace.clone();
-        let readable = context.files.of(BuiltinTool::ViewImage);
+        let readable = context.files.readable_by(BuiltinTool::ViewImage);
         Box::pin(off_thread(&context.cancel, move |_| {
             let location = readable.find(&workspace, &path(arguments)?)?;
             let file = location.open_file()?;
@@ -95,7 +95,7 @@ fn view(location: &Location, mut file: File) -> io::Result<ToolOutput> {
             size(MAX_BYTES)
         )));
     }
-    Ok(match Pixels::of(format, &bytes) {
+    Ok(match Pixels::read_from(format, &bytes) {
         None => ToolOutput::error(format!("{location} is {content}, but a damaged one")),
         Some(pixels) if pixels.width.max(pixels.height) > MAX_SIDE => ToolOutput::error(format!(
             "{location} is {content} of {pixels} pixels; at most {MAX_SIDE} a side can be shown: \

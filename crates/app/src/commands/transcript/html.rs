@@ -277,7 +277,7 @@ impl Telling<'_> {
         };
         let (before, after) = (read(change.before.as_ref()), read(change.after.as_ref()));
         let text = match (before, after) {
-            (Some(before), Some(after)) => LineDiff::of(&before, &after).to_string(),
+            (Some(before), Some(after)) => LineDiff::between(&before, &after).to_string(),
             _ => String::new(),
         };
         self.item(Kind::Diff, change.path.clone(), &text, true);

@@ -152,7 +152,7 @@ fn changes_of(transcript: &Transcript, store: &FileStore) -> Result<String, Stor
         return Ok(String::new());
     }
     let artifacts = store.artifacts_dir(&transcript.header.run)?;
-    let patch = RunPatch::of(&all, &artifacts, Direction::Forward);
+    let patch = RunPatch::from_changes(&all, &artifacts, Direction::Forward);
     Ok(diff::painted(&patch.text).join("\n") + "\n")
 }
 

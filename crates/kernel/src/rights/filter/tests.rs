@@ -55,7 +55,7 @@ impl Case {
         self
     }
 
-    fn of(self, source: Scope, trust: Trust) -> Self {
+    fn defined_in(self, source: Scope, trust: Trust) -> Self {
         self.with(|case| (case.definition.source, case.trust) = (source, trust))
     }
 
@@ -107,9 +107,12 @@ const TOO_DEEP: &str = "Sub-agents are not enabled in this nested context: agent
 fn access_matrix() {
     let explore = ["read_file", "glob_files", "grep_files", "list_dir"];
     let reading = ["read_file", "list_dir", "glob_files", "grep_files"];
-    assert_eq!(Case::listing(&explore).of(Scope::Builtin, Trust::Untrusted).names(), reading);
+    assert_eq!(
+        Case::listing(&explore).defined_in(Scope::Builtin, Trust::Untrusted).names(),
+        reading
+    );
     let plan = ["read_file", "glob_files", "grep_files"];
-    assert_eq!(Case::listing(&plan).of(Scope::Builtin, Trust::Untrusted).names(), plan);
+    assert_eq!(Case::listing(&plan).defined_in(Scope::Builtin, Trust::Untrusted).names(), plan);
     let rest = [
         "read_file",
         "list_dir",
@@ -125,27 +128,28 @@ fn access_matrix() {
         "deploy",
     ];
     for source in [Scope::User, Scope::Project, Scope::Session] {
-        let all_but_shell = Case::disallowing(&["shell"]).of(source, Trust::Untrusted);
+        let all_but_shell = Case::disallowing(&["shell"]).defined_in(source, Trust::Untrusted);
         assert_eq!(all_but_shell.names(), rest, "{source:?}");
         let two = Case::listing(&["Read", "Write", "Bash", "apply_patch", "Grep", "Edit"])
-            .of(source, Trust::Untrusted);
+            .defined_in(source, Trust::Untrusted);
         assert_eq!(two.names(), ["read_file", "grep_files"], "{source:?}");
     }
 }
 
 #[test]
 fn cases_of_the_source_document() {
-    let builtin = Case::listing(&["Bash", "Write"]).of(Scope::Builtin, Trust::Untrusted);
+    let builtin = Case::listing(&["Bash", "Write"]).defined_in(Scope::Builtin, Trust::Untrusted);
     assert!(builtin.names().contains(&"shell".to_owned()));
     assert!(builtin.names().contains(&"write_file".to_owned()));
-    let nothing = Case::new().of(Scope::Builtin, Trust::Untrusted).below(&[]);
+    let nothing = Case::new().defined_in(Scope::Builtin, Trust::Untrusted).below(&[]);
     assert!(nothing.filter().tools.is_empty());
-    let blocked = Case::new().of(Scope::Builtin, Trust::Untrusted).below(&["Task", "TodoWrite"]);
+    let blocked =
+        Case::new().defined_in(Scope::Builtin, Trust::Untrusted).below(&["Task", "TodoWrite"]);
     assert!(blocked.filter().tools.is_empty());
-    let shell = Case::new().of(Scope::User, Trust::Untrusted).below(&["shell"]);
+    let shell = Case::new().defined_in(Scope::User, Trust::Untrusted).below(&["shell"]);
     assert!(shell.filter().tools.is_empty());
     let disallowed = Case::disallowing(&["read_file"])
-        .of(Scope::Builtin, Trust::Untrusted)
+        .defined_in(Scope::Builtin, Trust::Untrusted)
         .below(&["read_file"]);
     assert!(disallowed.filter().tools.is_empty());
 }
@@ -275,7 +279,9 @@ fn patterns_in_the_list_allow_alternatives() {
     assert!(read("a.rs").is_err());
     assert!(Case::listing(&["Bash(git *)", "Bash"]).allows_line("rm x"));
     assert!(
-        !Case::listing(&["Bash(git *)"]).of(Scope::User, Trust::Untrusted).allows_line("git log")
+        !Case::listing(&["Bash(git *)"])
+            .defined_in(Scope::User, Trust::Untrusted)
+            .allows_line("git log")
     );
 }
 
@@ -419,7 +425,7 @@ fn what_is_listed_and_withheld_is_reported() {
         "Bash(a|b)",
         "deploy",
     ])
-    .of(Scope::Project, Trust::Untrusted);
+    .defined_in(Scope::Project, Trust::Untrusted);
     assert_eq!(case.names(), ["read_file", "mcp__docs__find", "mcp__docs__read", "deploy"]);
     let not_configured = "the MCP server `web` is not configured; add it under `mcp_servers`";
     assert_eq!(
@@ -446,7 +452,7 @@ fn what_is_listed_and_withheld_is_reported() {
     assert_eq!(narrow.withheld(), pairs(&[("shell", NOT_OF_PARENT), ("edit_file", NOT_OF_PARENT)]));
     let all = Case::disallowing(&["WebFetch"])
         .below(&["web_fetch", "exec_command", "Task"])
-        .of(Scope::User, Trust::Untrusted);
+        .defined_in(Scope::User, Trust::Untrusted);
     assert_eq!(
         all.withheld(),
         pairs(&[
@@ -459,7 +465,7 @@ fn what_is_listed_and_withheld_is_reported() {
 
 #[test]
 fn withheld_tools_are_written_as_text() {
-    let case = Case::listing(&["Bash"]).of(Scope::User, Trust::Untrusted);
+    let case = Case::listing(&["Bash"]).defined_in(Scope::User, Trust::Untrusted);
     let written = serde_json::to_value(case.filter().withheld).expect("serialisable");
     assert_eq!(written, json!([{"tool": "shell", "reason": UNTRUSTED}]));
 }
@@ -493,7 +499,7 @@ fn values_can_be_shared_between_threads() {
 #[test]
 fn an_unclear_restriction_keeps_the_dangerous_tools_away_trusted_or_not() {
     for trust in [Trust::Trusted, Trust::Untrusted] {
-        let case = Case::new().of(Scope::User, trust).with(|case| {
+        let case = Case::new().defined_in(Scope::User, trust).with(|case| {
             case.definition.unclear_restrictions = owned(&["disalowedTools"]);
         });
         let names = case.names();

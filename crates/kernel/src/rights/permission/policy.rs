@@ -106,7 +106,7 @@ impl Policy {
 impl Stance {
     /// What a definition says. `permissionMode: dontAsk` refuses what would be asked;
     /// `bypassPermissions` is read as `default`: no file approves its own calls.
-    pub fn of(definition: &Definition) -> Self {
+    pub fn of_agent(definition: &Definition) -> Self {
         let mode = definition.permission_mode;
         let questions = match mode {
             Some(PermissionMode::DontAsk) => ApprovalMode::Suppress,

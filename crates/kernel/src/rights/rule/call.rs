@@ -112,7 +112,7 @@ impl<'a> Call<'a> {
     pub fn new(tool: &'a ToolName, arguments: &Value) -> Self {
         let subject = tool
             .builtin()
-            .and_then(|tool| Subject::of(tool, arguments))
+            .and_then(|tool| Subject::of_call(tool, arguments))
             .unwrap_or(Subject::Unreadable);
         let workdir = values(arguments, WORKDIR_KEYS).next();
         // What cannot be read is some directory.
@@ -140,7 +140,7 @@ impl<'a> Call<'a> {
     pub fn is_understood(&self) -> bool {
         match &self.subject {
             Subject::Unreadable => {
-                self.tool.builtin().is_none_or(|tool| !super::Kind::of(tool).has_subject())
+                self.tool.builtin().is_none_or(|tool| !super::Kind::of_tool(tool).has_subject())
             }
             Subject::Shell(lines) => lines.iter().all(|line| {
                 let survey = line.survey();
@@ -205,7 +205,7 @@ impl<'a> Call<'a> {
 }
 
 impl Subject {
-    fn of(tool: BuiltinTool, arguments: &Value) -> Option<Self> {
+    fn of_call(tool: BuiltinTool, arguments: &Value) -> Option<Self> {
         use BuiltinTool as Tool;
         match tool {
             Tool::Shell | Tool::ExecCommand => lines(arguments).map(Self::Shell),
@@ -236,7 +236,8 @@ fn values<'v>(arguments: &'v Value, keys: &[&str]) -> impl Iterator<Item = &'v V
 }
 
 fn lines(arguments: &Value) -> Option<Vec<Line>> {
-    let lines: Vec<Line> = values(arguments, COMMAND_KEYS).map(Line::of).collect::<Option<_>>()?;
+    let lines: Vec<Line> =
+        values(arguments, COMMAND_KEYS).map(Line::from_argument).collect::<Option<_>>()?;
     (!lines.is_empty()).then_some(lines)
 }
 
@@ -252,10 +253,10 @@ fn paths(arguments: &Value) -> Option<Vec<Location>> {
     let mut paths = Vec::new();
     for value in values(arguments, PATH_KEYS) {
         match value {
-            Value::String(path) => paths.push(Location::of(path)),
+            Value::String(path) => paths.push(Location::from_path(path)),
             Value::Array(list) => {
                 for path in list {
-                    paths.push(Location::of(path.as_str()?));
+                    paths.push(Location::from_path(path.as_str()?));
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
@@ -267,10 +268,10 @@ fn paths(arguments: &Value) -> Option<Vec<Location>> {
 /// The directory a call works on; none given is the workspace itself.
 fn tree(arguments: &Value) -> Option<Location> {
     if arguments.is_null() {
-        return Some(Location::of(""));
+        return Some(Location::from_path(""));
     }
     let mut paths = paths(arguments)?.into_iter();
-    let first = paths.next().unwrap_or_else(|| Location::of(""));
+    let first = paths.next().unwrap_or_else(|| Location::from_path(""));
     paths.next().is_none().then_some(first)
 }
 
@@ -309,7 +310,7 @@ fn patched(arguments: &Value) -> Option<Vec<Location>> {
             let line = line.trim();
             PATCH_MARKS.iter().find_map(|mark| line.strip_prefix(mark))
         })
-        .map(|path| Location::of(path.trim()))
+        .map(|path| Location::from_path(path.trim()))
         .collect();
     (!paths.is_empty()).then_some(paths)
 }
@@ -320,7 +321,7 @@ fn agent(arguments: &Value, key: &str) -> Option<Subject> {
 }
 
 impl Line {
-    fn of(value: &Value) -> Option<Self> {
+    fn from_argument(value: &Value) -> Option<Self> {
         if let Some(text) = value.as_str() {
             return Some(Self::Text(text.to_owned()));
         }

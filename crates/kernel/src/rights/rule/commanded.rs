@@ -200,7 +200,7 @@ fn roots(words: &[Word], base: From) -> Vec<Spot> {
         _ => operands.skip(first).flat_map(|word| spots(word, base)).collect(),
     };
     if roots.is_empty() {
-        roots.push(Spot::of("", base));
+        roots.push(Spot::from_path("", base));
     }
     roots
 }
@@ -225,5 +225,5 @@ fn spots(word: &Word, base: From) -> Vec<Spot> {
     candidates.extend(text.split_once(':').map(|(_, path)| path));
     candidates.extend(text.strip_prefix('@'));
     candidates.retain(|path| !path.is_empty());
-    candidates.into_iter().map(|path| Spot::of(path, base)).collect()
+    candidates.into_iter().map(|path| Spot::from_path(path, base)).collect()
 }

@@ -87,7 +87,7 @@ enum Spelling {
 }
 
 impl Location {
-    pub(super) fn of(path: &str) -> Self {
+    pub(super) fn from_path(path: &str) -> Self {
         let is_home = path == "~" || path.starts_with("~/");
         let mut names = Vec::new();
         for name in path.split('/') {
@@ -109,7 +109,7 @@ impl Location {
 
 impl Spot {
     /// A path as written, with its `..` worked out. It begins at `base` if it is relative.
-    pub(super) fn of(path: &str, base: From) -> Self {
+    pub(super) fn from_path(path: &str, base: From) -> Self {
         let (mut from, path) = if path.starts_with('/') {
             (From::Root, path)
         } else if let Some(below) = path.strip_prefix('~') {
@@ -157,7 +157,7 @@ impl RealPath {
     /// Whether it lies in that directory, given by its whole path.
     pub(crate) fn is_below(&self, directory: &str) -> bool {
         let (Location::Absolute(names), Location::Absolute(above)) =
-            (&self.absolute, Location::of(directory))
+            (&self.absolute, Location::from_path(directory))
         else {
             return false;
         };
@@ -166,7 +166,10 @@ impl RealPath {
 
     /// A file by its path below the workspace, if it lies there, and by its whole path.
     pub fn new(below_workspace: Option<&str>, absolute: &str) -> Self {
-        Self { workspace: below_workspace.map(Location::of), absolute: Location::of(absolute) }
+        Self {
+            workspace: below_workspace.map(Location::from_path),
+            absolute: Location::from_path(absolute),
+        }
     }
 }
 
@@ -216,7 +219,7 @@ impl PathPattern {
         };
         self.alternatives
             .iter()
-            .any(|segments| Reach::of(segments, names, Spelling::Exact).is_whole)
+            .any(|segments| Reach::along(segments, names, Spelling::Exact).is_whole)
     }
 
     /// Whether it may mean that path, or a directory above it.
@@ -254,7 +257,7 @@ impl PathPattern {
 
     fn spot_reach(&self, spot: &Spot, wanted: impl Fn(Reach) -> bool) -> bool {
         let reach =
-            |segments: &[Segment]| wanted(Reach::of(segments, &spot.names, Spelling::AnyCase));
+            |segments: &[Segment]| wanted(Reach::along(segments, &spot.names, Spelling::AnyCase));
         self.alternatives.iter().any(|segments| match (self.base, spot.from) {
             (Base::Workspace, From::Workspace)
             | (Base::Root, From::Root)
@@ -276,7 +279,7 @@ impl PathPattern {
             Location::Elsewhere(_) => return true,
         };
         let is_absolute = matches!(path, Location::Absolute(_));
-        let reach = |segments: &[Segment]| wanted(Reach::of(segments, names, Spelling::AnyCase));
+        let reach = |segments: &[Segment]| wanted(Reach::along(segments, names, Spelling::AnyCase));
         self.alternatives.iter().any(|segments| match (self.base, is_absolute) {
             (Base::Workspace, false) | (Base::Root, true) => reach(segments),
             // The workspace or the home may be anywhere above.
@@ -305,7 +308,7 @@ struct Reach {
 }
 
 impl Reach {
-    fn of(segments: &[Segment], names: &[String], spelling: Spelling) -> Self {
+    fn along(segments: &[Segment], names: &[String], spelling: Spelling) -> Self {
         let end = segments.len();
         let mut active = vec![false; end + 1];
         reach(&mut active, segments, 0);

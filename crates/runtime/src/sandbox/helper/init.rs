@@ -86,7 +86,7 @@ fn as_process_one(message: &Message, pipe: &File, order: Order<'_>) -> Result<En
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid.as_raw_pid().unsigned_abs() == child => {
                 orphans::let_finish(&stderr);
-                return Ok(Ended::of(status).unwrap_or(Ended::Code(super::SETUP_FAILED)));
+                return Ok(Ended::from_status(status).unwrap_or(Ended::Code(super::SETUP_FAILED)));
             }
             // An orphan of the command.
             Ok(_) | Err(Errno::INTR) => {}
@@ -146,6 +146,6 @@ fn wait_for_command(
     }
     let status = waitpid(Some(command), WaitOptions::empty()).step("wait for the command")?;
     orphans::let_finish(stderr);
-    let ended = status.and_then(|(_, status)| Ended::of(status));
+    let ended = status.and_then(|(_, status)| Ended::from_status(status));
     Ok(ended.unwrap_or(Ended::Code(super::SETUP_FAILED)))
 }

@@ -136,7 +136,7 @@ fn wait(
         let number = asked.and_then(|info| i32::try_from(info.ssi_signo).ok());
         return Ok(Watched::WasAsked(number.unwrap_or(Signal::KILL.as_raw())));
     }
-    let ended = status.and_then(|(_, status)| Ended::of(status));
+    let ended = status.and_then(|(_, status)| Ended::from_status(status));
     Ok(Watched::Ended(ended.unwrap_or(Ended::Code(super::SETUP_FAILED))))
 }
 

@@ -85,11 +85,11 @@ impl FileEdit {
                 format!("created {path} ({})", count(after.lines().count(), "line"))
             }
             (_, Some(_), Some(moved)) => {
-                let diff = LineDiff::of(&moved.file.text, after);
+                let diff = LineDiff::between(&moved.file.text, after);
                 format!("moved {} to {path} (+{} -{})", moved.source, diff.added, diff.removed)
             }
             (Some(before), Some(_), None) => {
-                let diff = LineDiff::of(&before.text, after);
+                let diff = LineDiff::between(&before.text, after);
                 format!("changed {path} (+{} -{})", diff.added, diff.removed)
             }
         }
@@ -103,7 +103,7 @@ impl FileEdit {
 
     fn diff(&self, (lines, bytes): (usize, usize)) -> String {
         let before = self.old_text().unwrap_or_default();
-        LineDiff::of(before, self.after.as_deref().unwrap_or_default()).shortened(lines, bytes)
+        LineDiff::between(before, self.after.as_deref().unwrap_or_default()).shortened(lines, bytes)
     }
 
     /// That other names of the file keep the old content.

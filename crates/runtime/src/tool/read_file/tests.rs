@@ -13,7 +13,7 @@ struct Lab {
 }
 
 fn everything() -> Readable {
-    FileGuard::unrestricted().of(BuiltinTool::ReadFile)
+    FileGuard::unrestricted().readable_by(BuiltinTool::ReadFile)
 }
 
 impl Lab {

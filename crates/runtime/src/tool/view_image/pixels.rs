@@ -21,7 +21,7 @@ impl fmt::Display for Pixels {
 
 impl Pixels {
     /// What the file says.
-    pub(super) fn of(format: ImageFormat, bytes: &[u8]) -> Option<Self> {
+    pub(super) fn read_from(format: ImageFormat, bytes: &[u8]) -> Option<Self> {
         let (width, height) = match format {
             ImageFormat::Png => png(bytes),
             ImageFormat::Jpeg => jpeg(bytes),
@@ -160,7 +160,7 @@ mod tests {
             (ImageFormat::WebP, b"RIFF\0\0\0\0WEBPALPH", None),
         ] {
             let expected = expected.map(|(width, height)| Pixels { width, height });
-            assert_eq!(Pixels::of(format, bytes), expected, "{format:?} {bytes:?}");
+            assert_eq!(Pixels::read_from(format, bytes), expected, "{format:?} {bytes:?}");
         }
     }
 
@@ -175,7 +175,7 @@ mod tests {
                     ImageFormat::WebP => b"RIFF\0\0\0\0WEBPVP8",
                 };
                 for file in [bytes.clone(), [magic, &bytes].concat()] {
-                    if let Some(pixels) = Pixels::of(format, &file) {
+                    if let Some(pixels) = Pixels::read_from(format, &file) {
                         prop_assert!(pixels.width > 0 && pixels.height > 0);
                     }
                 }

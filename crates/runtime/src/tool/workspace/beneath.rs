@@ -98,7 +98,7 @@ impl Root {
         let file = rustix::fs::openat2(&self.handle, relative, flags, Mode::empty(), resolve)
             .map_err(given_up)
             .ok()?;
-        let stamp = Stamp::of(&rustix::fs::fstat(&file).ok()?)?;
+        let stamp = Stamp::from_stat(&rustix::fs::fstat(&file).ok()?)?;
         let size = usize::try_from(stamp.size).ok().filter(|size| *size <= most)?;
         // One byte more than its size: a file that grew is not read on the fast path.
         let mut content = vec![0; size + 1];

@@ -147,7 +147,7 @@ impl Location {
     /// Opens the file, and tells what it is.
     pub(crate) fn open_stamped(&self) -> Result<(fs::File, Stamp), PathError> {
         let file = self.open_file()?;
-        let stamp = rustix::fs::fstat(&file).ok().and_then(|stat| Stamp::of(&stat));
+        let stamp = rustix::fs::fstat(&file).ok().and_then(|stat| Stamp::from_stat(&stat));
         let stamp = stamp.ok_or_else(|| PathError::Changed { given: self.to_string() })?;
         Ok((file, stamp))
     }

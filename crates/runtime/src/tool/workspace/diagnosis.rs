@@ -77,7 +77,7 @@ impl Diagnosis<'_> {
     }
 
     fn trace(&self, wanted: &Path, error: &io::Error, links: usize) -> Result<Traced, PathError> {
-        let Some(end) = End::of(wanted) else {
+        let Some(end) = End::in_path(wanted) else {
             return Err(self.outside());
         };
         let Some((root, relative)) = self.workspace.root_of(&end.real) else {
@@ -209,7 +209,7 @@ impl Missing {
 }
 
 impl End {
-    fn of(wanted: &Path) -> Option<Self> {
+    fn in_path(wanted: &Path) -> Option<Self> {
         wanted.ancestors().skip(1).find_map(|ancestor| {
             let real = fs::canonicalize(ancestor).ok()?;
             let mut parts = wanted.strip_prefix(ancestor).ok()?.components();

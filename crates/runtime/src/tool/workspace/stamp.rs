@@ -26,7 +26,7 @@ impl Stamp {
         clippy::unnecessary_cast,
         reason = "the fields have other types on other systems"
     )]
-    pub(super) fn of(stat: &Stat) -> Option<Self> {
+    pub(super) fn from_stat(stat: &Stat) -> Option<Self> {
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         is_file.then_some(Self {
             device: stat.st_dev as u64,

@@ -145,7 +145,7 @@ impl Destination {
         expected: Stamp,
     ) -> Result<(), WriteError> {
         let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
-        let found = found.ok().and_then(|stat| Stamp::of(&stat));
+        let found = found.ok().and_then(|stat| Stamp::from_stat(&stat));
         if found.is_some_and(|found| found.is_same_content(&expected)) {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl Prepared<'_> {
         }
         rustix::fs::statat(directory, &*name, AtFlags::SYMLINK_NOFOLLOW)
             .ok()
-            .and_then(|stat| Stamp::of(&stat))
+            .and_then(|stat| Stamp::from_stat(&stat))
             .ok_or_else(|| WriteError::Changed { path: path() })
     }
 }
