@@ -97,6 +97,45 @@ fn the_kernel_is_pure() {
     }
 }
 
+/// The environment, the arguments and the working directory are read in one file and handed down.
+#[test]
+fn only_one_file_reads_the_process() {
+    const READS: [&str; 7] = [
+        "env::var(",
+        "env::var_os(",
+        "env::vars(",
+        "env::vars_os(",
+        "env::args(",
+        "env::args_os(",
+        "env::current_dir(",
+    ];
+    let mut readers = BTreeSet::new();
+    for folder in ["app", "offline", "runtime", "kernel"] {
+        let folder = root().join("crates").join(folder).join("src");
+        for file in files(&folder, "rs") {
+            let text = fs::read_to_string(&file).unwrap();
+            if READS.iter().any(|read| text.contains(read)) {
+                readers.insert(file.strip_prefix(root()).unwrap().display().to_string());
+            }
+        }
+    }
+    let own_program = "crates/runtime/src/bin/attache-sandbox.rs";
+    assert_eq!(
+        readers,
+        BTreeSet::from(["crates/app/src/environment.rs", own_program].map(str::to_owned))
+    );
+}
+
+/// A name says what is made of what.
+#[test]
+fn no_function_is_called_of() {
+    for file in files(&root().join("crates"), "rs") {
+        let text = fs::read_to_string(&file).unwrap();
+        let declares = |line: &str| line.contains(concat!("fn ", "of("));
+        assert!(!text.lines().any(declares), "{} has a function `of`", file.display());
+    }
+}
+
 #[test]
 fn every_file_says_what_it_is() {
     for file in files(&root().join("crates"), "rs") {
