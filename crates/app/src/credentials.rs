@@ -42,9 +42,11 @@ pub(crate) fn origin(setup: &Setup, provider: &str) -> Result<WebOrigin, Failure
     };
     WebOrigin::from_url(&base_url).map_err(|problem| {
         // The address may hold a password, and is not repeated.
-        Failure::usage(format!("the base_url of `{provider}` names nobody a key could be sent to"))
-            .because(&problem)
-            .hint(format!("fix model_providers.{provider}.base_url: https://HOST/…"))
+        Failure::usage(format!(
+            "the base_url of `{provider}` has no host that a key could be sent to"
+        ))
+        .because(&problem)
+        .hint(format!("fix model_providers.{provider}.base_url: https://HOST/…"))
     })
 }
 

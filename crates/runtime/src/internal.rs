@@ -161,8 +161,7 @@ pub mod tasks {
 
 pub mod telemetry {
     pub use crate::telemetry::{
-        CONTENT, Protocol, RunsOf, SpanLayer, Telemetry, TelemetryError, TelemetrySetup,
-        TraceParent, telemetry,
+        CONTENT, Protocol, RunsOf, SpanLayer, Telemetry, TelemetrySetup, TraceParent, telemetry,
     };
 }
 
@@ -192,6 +191,10 @@ pub mod tool {
         pub use crate::tool::web_search::{
             NO_PROVIDER, SearchKey, SearchProvider, SearchSetup, SearchSetupError, WebSearch,
         };
+    }
+
+    pub mod wording {
+        pub use crate::tool::wording::grouped;
     }
 
     pub mod workspace {

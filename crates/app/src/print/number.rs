@@ -1,17 +1,6 @@
 //! Numbers as people read them: thousands set apart, sizes and times with their unit.
 
-/// A number with its thousands set apart.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub(crate) use attache_runtime::internal::tool::wording::grouped;
 
 /// A number with its noun: `1 turn`, `2,000 turns`.
 pub(crate) fn count(number: u64, noun: &str) -> String {

@@ -23,7 +23,7 @@ fn task(prompt: &str) -> Value {
 }
 
 /// A project in which the main agent starts two workers and then answers.
-fn delegating(server: &ScriptedServer) -> TestProject {
+pub(crate) fn delegating(server: &ScriptedServer) -> TestProject {
     let both =
         tool_call("call_1", "Task", &task("one")).then_tool_call("call_2", "Task", &task("two"));
     server.answer(API.answer(&both.using(used(1000))));

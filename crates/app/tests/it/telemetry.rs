@@ -8,7 +8,10 @@ use attache_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::providers::{KEY, completes, lab, looks, used};
+use crate::{
+    exec::delegating,
+    providers::{KEY, completes, lab, looks},
+};
 
 const API: WireApi = WireApi::Chat;
 const AGENTS: &str = r#"{
@@ -95,19 +98,6 @@ fn tree(spans: &[Span], of: &Span) -> Vec<String> {
 
 fn root<'s>(spans: &'s [Span], name: &str) -> &'s Span {
     spans.iter().find(|span| span.name == name && span.parent.is_none()).unwrap()
-}
-
-/// A run of the main agent with two workers at once.
-fn delegating(server: &ScriptedServer) -> TestProject {
-    let task =
-        |prompt: &str| json!({"subagent_type": "worker", "prompt": prompt, "description": "look"});
-    let both =
-        tool_call("call_1", "Task", &task("one")).then_tool_call("call_2", "Task", &task("two"));
-    server.answer(API.answer(&both.using(used(1000))));
-    server.answer(API.answer(&completes("found it")));
-    server.answer(API.answer(&completes("found it")));
-    server.answer(API.answer(&text(["Both ", "found it."]).using(used(2000))));
-    lab(server, API, "")
 }
 
 fn exec(project: &TestProject) -> Ran {

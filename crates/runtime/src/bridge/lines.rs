@@ -26,8 +26,8 @@ pub enum LineError {
     /// It is longer than any message.
     #[error("sent a line of more than {} MB", LONGEST >> 20)]
     TooLong,
-    /// It is no message of the protocol.
-    #[error("sent `{line}`, which is no message of the bridge: {problem}")]
+    /// It is not a message of the protocol.
+    #[error("sent `{line}`, which is not a message of the bridge: {problem}")]
     Garbage {
         /// The beginning of it.
         line: String,
@@ -89,7 +89,7 @@ mod tests {
         let mut lines = Lines::new(text);
         assert_eq!(lines.next::<Vec<u8>>().await.unwrap(), Some(vec![1]));
         let error = lines.next::<Vec<u8>>().await.unwrap_err();
-        assert!(error.to_string().contains("sent `[2,`, which is no message"), "{error}");
+        assert!(error.to_string().contains("sent `[2,`, which is not a message"), "{error}");
         assert!(lines.next::<Vec<u8>>().await.is_err());
         assert_eq!(lines.next::<Vec<u8>>().await.unwrap(), None);
     }

@@ -210,7 +210,7 @@ impl Models {
         provider.is_some_and(|provider| provider.missing_key().is_none())
     }
 
-    /// The same for the main agent, which is no subagent: it runs on the user's model.
+    /// The same for the main agent, which is not a subagent: it runs on the user's model.
     pub(super) fn for_main(&self) -> Self {
         let mut models = self.clone();
         models.policy.override_model = None;

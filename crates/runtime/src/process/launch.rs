@@ -5,7 +5,7 @@ use std::{
     fmt, fs, io,
     os::{fd::OwnedFd, unix::process::CommandExt as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
 };
 
@@ -94,7 +94,7 @@ pub(crate) enum LaunchError {
     NoSuchProgram { program: String },
     #[error("cannot run `{program}`: {}", launch_reason(source))]
     Program { program: String, source: io::Error },
-    #[error("cannot run anything in {}: the directory is gone", shown(.0))]
+    #[error("cannot run a command in {}: the directory is gone", shown(.0))]
     DirectoryGone(PathBuf),
     #[error("no directory for temporary files in {}: {}", shown(directory), reason(source))]
     Temporary { directory: PathBuf, source: io::Error },
@@ -131,16 +131,7 @@ impl Processes {
             .env_clear()
             .envs(self.setup.environment.of_command(&directory, &temporary));
         let ends = Ends::open(&mut command, input)?;
-        let spawned = command.spawn();
-        // The process's ends of its pipes are in the command, and would keep them open.
-        drop(command);
-        let child = spawned.map_err(|source| {
-            if directory.is_dir() {
-                LaunchError::Program { program: shown(&program), source }
-            } else {
-                LaunchError::DirectoryGone(directory.clone())
-            }
-        })?;
+        let child = spawned(command, &program, &directory)?;
         let leader = Arc::new(Leader::new(child, self.stop())?);
         let source = Arc::new(Channel::new(ends.output, ends.interest)?);
         let keyboard = match (input, ends.input) {
@@ -318,6 +309,21 @@ impl fmt::Display for CommandLine {
         }
         Ok(())
     }
+}
+
+/// Starts a command. Its ends of its pipes are closed here: they would keep them open.
+pub(super) fn spawned(
+    mut command: Command,
+    program: &Path,
+    directory: &Path,
+) -> Result<Child, LaunchError> {
+    command.spawn().map_err(|source| {
+        if directory.is_dir() {
+            LaunchError::Program { program: shown(program), source }
+        } else {
+            LaunchError::DirectoryGone(directory.to_owned())
+        }
+    })
 }
 
 fn launch_reason(error: &io::Error) -> String {

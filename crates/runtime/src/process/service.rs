@@ -15,12 +15,10 @@ use tokio::net::unix::pipe;
 
 use super::{
     CommandSandbox, CommandSetup, Exit, LaunchError,
+    launch::spawned,
     leader::{Leader, Stop},
 };
-use crate::{
-    sandbox::{Mode, Policy},
-    tool::workspace::shown,
-};
+use crate::sandbox::{Mode, Policy};
 
 /// A program to be started.
 #[derive(Debug)]
@@ -105,16 +103,7 @@ impl CommandSetup {
         command.stdout(theirs);
         let (errors, theirs) = io::pipe()?;
         command.stderr(theirs);
-        let spawned = command.spawn();
-        // The program's ends of its pipes are in the command, and would keep them open.
-        drop(command);
-        let child = spawned.map_err(|source| {
-            if directory.is_dir() {
-                LaunchError::Program { program: shown(&program), source }
-            } else {
-                LaunchError::DirectoryGone(directory.clone())
-            }
-        })?;
+        let child = spawned(command, &program, &directory)?;
         let life = ServiceLife { leader: Leader::new(child, stop)? };
         Ok(Service {
             input: pipe::Sender::from_owned_fd(OwnedFd::from(input))?,

@@ -18,7 +18,7 @@ pub(crate) fn left_out(number: usize) -> String {
 }
 
 /// A number with its thousands set apart.
-pub(crate) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -15,7 +15,7 @@ use super::line::Line;
 
 /// Every shell there is a script for.
 pub(crate) fn all() -> Shells<'static> {
-    Shells(&[&Bash, &Elvish, &Fish, &Powershell, &Zsh])
+    Shells(&[&Bash, &Elvish, &FISH, &Powershell, &ZSH])
 }
 
 const BASH: &str = r#"_attache() {
@@ -33,7 +33,7 @@ complete -o bashdefault -o nosort -F _attache attache 2>/dev/null ||
     complete -o bashdefault -F _attache attache
 "#;
 
-const ZSH: &str = r#"#compdef attache
+const ZSH_SCRIPT: &str = r#"#compdef attache
 _attache() {
     local -a words_whole words_open shown_whole shown_open
     local line value
@@ -58,7 +58,7 @@ else
 fi
 "#;
 
-const FISH: &str = r#"function __attache_complete
+const FISH_SCRIPT: &str = r#"function __attache_complete
     set -l words (commandline --current-process --tokenize --cut-at-cursor)
     set -l current (commandline --current-token --cut-at-cursor | string unescape)
     COMPLETE=fish attache -- $words "$current" 2>/dev/null
@@ -110,49 +110,22 @@ impl EnvCompleter for Bash {
     }
 }
 
-struct Zsh;
-
-impl EnvCompleter for Zsh {
-    fn name(&self) -> &'static str {
-        "zsh"
-    }
-
-    fn is(&self, name: &str) -> bool {
-        name == "zsh"
-    }
-
-    fn write_registration(
-        &self,
-        _var: &str,
-        _name: &str,
-        _bin: &str,
-        _completer: &str,
-        script: &mut dyn io::Write,
-    ) -> io::Result<()> {
-        script.write_all(ZSH.as_bytes())
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        arguments: Vec<OsString>,
-        folder: Option<&Path>,
-        answer: &mut dyn io::Write,
-    ) -> io::Result<()> {
-        let last = arguments.len().saturating_sub(1);
-        write_with_help(complete(command, arguments, last, folder)?, answer)
-    }
+/// A shell that shows candidates with their help.
+struct WithHelp {
+    name: &'static str,
+    script: &'static str,
 }
 
-struct Fish;
+const ZSH: WithHelp = WithHelp { name: "zsh", script: ZSH_SCRIPT };
+const FISH: WithHelp = WithHelp { name: "fish", script: FISH_SCRIPT };
 
-impl EnvCompleter for Fish {
+impl EnvCompleter for WithHelp {
     fn name(&self) -> &'static str {
-        "fish"
+        self.name
     }
 
     fn is(&self, name: &str) -> bool {
-        name == "fish"
+        name == self.name
     }
 
     fn write_registration(
@@ -163,7 +136,7 @@ impl EnvCompleter for Fish {
         _completer: &str,
         script: &mut dyn io::Write,
     ) -> io::Result<()> {
-        script.write_all(FISH.as_bytes())
+        script.write_all(self.script.as_bytes())
     }
 
     fn write_complete(

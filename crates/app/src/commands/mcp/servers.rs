@@ -183,10 +183,10 @@ pub(super) fn list(setup: &Setup) -> Result<Exit, Failure> {
 
 /// How the servers are, each of which is started for it.
 pub(crate) fn check(setup: &Setup) -> Result<Vec<ServerReport>, Failure> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-            Failure::unsuccessful("the program cannot wait for anything").because(&error)
-        })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::unsuccessful("cannot start the async runtime").because(&error))?;
     let servers = setup.mcp_servers(&Secrets::default());
     Ok(runtime.block_on(async {
         let reports = Box::pin(servers.check()).await;
