@@ -457,7 +457,7 @@ impl Shared {
                 budget,
                 news,
                 turn_stop: Arc::clone(&live.turn_stop),
-                standstill: Standstill::of(&live),
+                standstill: Standstill::of_run(&live),
                 files: worktree.as_ref().map(Worktree::file_keeper),
             },
             patience: self.patience.stalling_after(start.stall),

@@ -18,7 +18,7 @@ pub(crate) struct Standstill {
 
 impl Standstill {
     /// The clock of that run, which goes.
-    pub(crate) fn of(run: &LiveRun) -> Self {
+    pub(crate) fn of_run(run: &LiveRun) -> Self {
         let above = run.parent.clone().map(|parent| (run.run.agent_id.clone(), parent));
         Self { above, stands: false }
     }
