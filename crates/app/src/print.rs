@@ -24,11 +24,18 @@ use std::{
 
 use serde::Serialize;
 
+use self::palette::Colours;
 pub(crate) use self::{
     visible::visible as harmless,
     writer::{Stream, laid_out},
 };
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    tui::{markdown::printed, theme::Theme},
+};
+
+/// The width of a terminal that does not tell it.
+const USUAL_WIDTH: usize = 80;
 
 /// Prints a result for people.
 pub(crate) fn out(text: &str) -> Result<(), Failure> {
@@ -54,9 +61,9 @@ pub(crate) fn page(stream: Stream, text: &str) -> Result<(), Failure> {
 /// in a pipe.
 pub(crate) fn markdown(text: &str) -> String {
     if Stream::Out.is_terminal() {
-        let skin = termimad::MadSkin::default_dark();
-        let page = skin.term_text(&unindented_fences(&harmless(text))).to_string();
-        return format!("{}\n", laid_out(Stream::Out, &page));
+        let width = Stream::Out.width().unwrap_or(USUAL_WIDTH);
+        let page = printed(text.trim_end(), width, Theme::new(Colours::On));
+        return laid_out(Stream::Out, &page);
     }
     format!("{}\n", text.trim_end())
 }
@@ -118,10 +125,10 @@ pub(crate) fn source_text(path: &Path) -> Option<String> {
 }
 
 /// Whether the terminal shows colours, by whichever stream goes there.
-pub(crate) fn writer_colours() -> palette::Colours {
+pub(crate) fn writer_colours() -> Colours {
     match (Stream::Err.colours(), Stream::Out.colours()) {
-        (palette::Colours::Off, palette::Colours::Off) => palette::Colours::Off,
-        _ => palette::Colours::On,
+        (Colours::Off, Colours::Off) => Colours::Off,
+        _ => Colours::On,
     }
 }
 
@@ -147,39 +154,5 @@ fn settle(written: io::Result<()>) -> Result<(), Failure> {
             Err(Failure::unsuccessful("cannot print the result").because(&error))
         }
         _ => Ok(()),
-    }
-}
-
-/// Fenced blocks inside lists moved to the margin: only there the layout knows them for code.
-fn unindented_fences(text: &str) -> String {
-    let mut fence: Option<usize> = None;
-    let mut laid_out = String::with_capacity(text.len());
-    for line in text.lines() {
-        let indent = line.len() - line.trim_start_matches(' ').len();
-        let marks = line.trim_start_matches(' ').starts_with("```");
-        let shift = match fence {
-            Some(shift) => shift.min(indent),
-            None if marks => indent,
-            None => 0,
-        };
-        laid_out.push_str(line.get(shift..).unwrap_or(line));
-        laid_out.push('\n');
-        if marks {
-            fence = if fence.is_some() { None } else { Some(indent) };
-        }
-    }
-    laid_out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::unindented_fences;
-
-    #[test]
-    fn fences_in_lists_move_to_the_margin_with_what_is_in_them() {
-        assert_eq!(
-            unindented_fences("- a\n  ```rust\n  fn x() {\n      y\n  }\n z\n  ```\n  b\n"),
-            "- a\n```rust\nfn x() {\n    y\n}\nz\n```\n  b\n"
-        );
     }
 }

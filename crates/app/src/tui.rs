@@ -7,14 +7,14 @@ mod approver;
 mod chat;
 mod effects;
 mod history;
-mod markdown;
+pub(crate) mod markdown;
 mod replay;
 mod screen;
 mod signals;
 mod state;
 mod terminal;
 mod text;
-mod theme;
+pub(crate) mod theme;
 mod update;
 mod view;
 

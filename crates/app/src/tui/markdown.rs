@@ -5,6 +5,7 @@
 
 mod code;
 mod inline;
+mod printed;
 mod table;
 
 use ratatui::{
@@ -12,7 +13,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-pub(crate) use self::code::diff_line;
+pub(crate) use self::{code::diff_line, printed::printed};
 use self::{code::highlighted, inline::inline};
 use super::{
     state::{item::Piece, stream::fence_after},
