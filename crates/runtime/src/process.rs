@@ -28,10 +28,7 @@ use attache_kernel::rights::{
     permission::WorkspaceAccess,
 };
 
-pub use self::{
-    environment::CommandEnvironment,
-    temporary_directory::{LeftoverDirectory, leftovers},
-};
+pub use self::{environment::CommandEnvironment, temporary_directory::leftovers};
 pub(crate) use self::{
     exit::Exit,
     launch::{CommandLine, Input, Launch, LaunchError, Reach},

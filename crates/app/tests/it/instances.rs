@@ -316,7 +316,7 @@ fn started_by_hand_an_instance_says_what_it_is() {
     let project = lab(&ScriptedServer::start(), API, "");
     let ran = project.run_with_input(&["--instance"], "hello\n");
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("no message of the bridge"), "{ran:?}");
+    assert!(ran.stderr.contains("not a message of the bridge"), "{ran:?}");
 }
 
 #[test]

@@ -42,7 +42,7 @@ async fn whatever_an_instance_says_the_run_ends_and_tells_why() {
     for (script, told) in [
         ("exit 3".to_owned(), "exit code 3"),
         ("echo no luck >&2; exit 1".to_owned(), "no luck"),
-        ("echo garbage".to_owned(), "sent `garbage`, which is no message of the bridge"),
+        ("echo garbage".to_owned(), "sent `garbage`, which is not a message of the bridge"),
         (r#"echo '{"type":"nonsense"}'"#.to_owned(), "unknown variant `nonsense`"),
         (
             r#"echo '{"type":"hello","protocol":9,"version":"9.0","pid":1}'; cat"#.to_owned(),

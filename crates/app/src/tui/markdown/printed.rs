@@ -2,6 +2,8 @@
 //!
 //! Code stands as it was written, without a frame, so that it can be copied.
 
+use std::fmt::Write as _;
+
 use ratatui::{
     style::{Color, Modifier, Style},
     text::Line,
@@ -39,17 +41,23 @@ pub(crate) fn printed(text: &str, width: usize, theme: Theme) -> String {
 
 fn put_prose(page: &mut String, prose: &mut String, width: usize, theme: Theme) {
     let piece = Piece { text: std::mem::take(prose), fence: None, is_first: true };
-    lines(&piece, width, theme).iter().for_each(|line| put(page, line));
+    for line in &lines(&piece, width, theme) {
+        put(page, line);
+    }
 }
 
 /// Adds a line, each of its pieces between the codes of its style and their end.
 fn put(page: &mut String, line: &Line<'_>) {
     for span in &line.spans {
         let codes = codes(line.style.patch(span.style));
+        if span.content.is_empty() {
+            continue;
+        }
         if codes.is_empty() {
             page.push_str(&span.content);
         } else {
-            page.push_str(&format!("\u{1b}[{}m{}\u{1b}[0m", codes.join(";"), span.content));
+            let codes = codes.join(";");
+            write!(page, "\u{1b}[{codes}m{}\u{1b}[0m", span.content).unwrap_or_default();
         }
     }
     page.push('\n');
