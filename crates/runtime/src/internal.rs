@@ -125,7 +125,7 @@ pub mod model {
 
 pub mod process {
     pub use crate::process::{
-        CommandEnvironment, CommandSandbox, CommandSetup, Processes, leftovers,
+        CommandEnvironment, CommandSandbox, CommandSetup, LeftoverDirectory, Processes, leftovers,
     };
 }
 

@@ -28,7 +28,10 @@ use attache_kernel::rights::{
     permission::WorkspaceAccess,
 };
 
-pub use self::{environment::CommandEnvironment, temporary_directory::leftovers};
+pub use self::{
+    environment::CommandEnvironment,
+    temporary_directory::{LeftoverDirectory, leftovers},
+};
 pub(crate) use self::{
     exit::Exit,
     launch::{CommandLine, Input, Launch, LaunchError, Reach},
