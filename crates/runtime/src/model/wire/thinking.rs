@@ -12,30 +12,45 @@ pub(super) enum Wish<'a> {
     Effort(&'a str),
     /// A number of tokens.
     Tokens(u64),
+    /// Both, for whichever the model understands; without tokens as many as it likes.
+    Both {
+        /// The effort.
+        effort: &'a str,
+        /// The tokens.
+        tokens: Option<u64>,
+    },
     /// As many tokens as it likes.
     Unlimited,
     /// None at all.
     Nothing,
 }
 
-/// What an agent asks for, if anything. Tokens are the more exact wish; of a model that is known not to
-/// think nothing is asked, since it would refuse.
+/// What an agent asks for, if anything. Of a model that is known not to think nothing is asked, since it
+/// would refuse.
 pub(super) fn wish(config: &ModelConfig, known: Option<Thinking>) -> Option<Wish<'_>> {
     if known == Some(Thinking::None) {
         return None;
     }
     match (config.thinking_budget, config.effort.as_deref().map(str::trim)) {
-        (Some(0), _) | (None, Some("none" | "off" | "disabled")) => Some(Wish::Nothing),
+        (Some(0), _) => Some(Wish::Nothing),
+        (None, Some(effort)) if is_none(effort) => Some(Wish::Nothing),
+        (Some(tokens), Some(effort)) if !is_none(effort) && !effort.is_empty() => {
+            Some(Wish::Both { effort, tokens: u64::try_from(tokens).ok() })
+        }
         (Some(tokens), _) => Some(u64::try_from(tokens).map_or(Wish::Unlimited, Wish::Tokens)),
         (None, None | Some("")) => None,
         (None, Some(effort)) => Some(Wish::Effort(effort)),
     }
 }
 
+fn is_none(effort: &str) -> bool {
+    matches!(effort, "none" | "off" | "disabled")
+}
+
 /// The fields of an agent's file that ask a model to think which is known not to: they are not sent.
 pub(crate) fn unheeded(config: &ModelConfig, known: Option<Thinking>) -> Vec<&'static str> {
     match (known, wish(config, None)) {
-        (Some(Thinking::None), Some(Wish::Effort(_) | Wish::Tokens(_) | Wish::Unlimited)) => {}
+        (Some(Thinking::None), Some(wish)) if wish != Wish::Nothing => {}
         _ => return Vec::new(),
     }
     let effort = config.effort.as_deref().is_some_and(|effort| !effort.trim().is_empty());
@@ -46,7 +61,7 @@ pub(crate) fn unheeded(config: &ModelConfig, known: Option<Thinking>) -> Vec<&'s
 /// The wish as an effort.
 pub(super) fn as_effort(wish: Wish<'_>) -> &str {
     match wish {
-        Wish::Effort(effort) => effort,
+        Wish::Effort(effort) | Wish::Both { effort, .. } => effort,
         Wish::Nothing => "none",
         Wish::Tokens(0..=2048) => "low",
         Wish::Tokens(2049..=12288) => "medium",
@@ -58,6 +73,7 @@ pub(super) fn as_effort(wish: Wish<'_>) -> &str {
 pub(super) fn as_tokens(wish: Wish<'_>) -> Option<u64> {
     match wish {
         Wish::Tokens(tokens) => Some(tokens),
+        Wish::Both { tokens, .. } => tokens,
         Wish::Unlimited => None,
         Wish::Nothing => Some(0),
         Wish::Effort(effort) => tokens_of(effort),
@@ -117,6 +133,12 @@ mod tests {
             (config(Some(0), Some("high")), Some(Wish::Nothing)),
             (config(Some(-1), None), Some(Wish::Unlimited)),
             (config(Some(4096), None), Some(Wish::Tokens(4096))),
+            (config(Some(4096), Some("off")), Some(Wish::Tokens(4096))),
+            (
+                config(Some(1000), Some("high")),
+                Some(Wish::Both { effort: "high", tokens: Some(1000) }),
+            ),
+            (config(Some(-1), Some("low")), Some(Wish::Both { effort: "low", tokens: None })),
             (config(None, Some("xhigh")), Some(Wish::Effort("xhigh"))),
             (config(None, Some("none")), Some(Wish::Nothing)),
         ] {
@@ -124,6 +146,8 @@ mod tests {
             assert_eq!(wish(&config, Some(Thinking::Effort)), expected);
             assert_eq!(wish(&config, Some(Thinking::None)), None);
         }
+        let both = Wish::Both { effort: "high", tokens: Some(1000) };
+        assert_eq!((as_effort(both), as_tokens(both)), ("high", Some(1000)));
         for effort in ["low", "medium", "high"] {
             let tokens = as_tokens(Wish::Effort(effort)).unwrap();
             assert_eq!(as_effort(Wish::Tokens(tokens)), effort);

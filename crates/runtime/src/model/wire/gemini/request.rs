@@ -193,7 +193,7 @@ fn thinking(known: Option<Thinking>, wish: Option<Wish<'_>>) -> Option<Value> {
         (_, None) => json!({}),
         (
             Some(Thinking::Level),
-            Some(wish @ (Wish::Effort(_) | Wish::Nothing | Wish::Unlimited)),
+            Some(wish @ (Wish::Effort(_) | Wish::Both { .. } | Wish::Nothing | Wish::Unlimited)),
         )
         | (None, Some(wish @ Wish::Effort(_))) => json!({"thinkingLevel": level(wish)}),
         (_, Some(Wish::Effort(effort))) => match tokens_of(effort) {
