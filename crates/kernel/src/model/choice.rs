@@ -376,10 +376,15 @@ impl ModelQuestion<'_> {
     }
 
     /// Between built-in providers a model goes where its family is at home. What the parent runs on, it
-    /// runs where the parent does.
+    /// runs where the parent does. A built-in provider at an address of the user's may have anybody's
+    /// models, and is asked for those whose maker is not set up.
     fn home_or_parent(&self, model: &str) -> &str {
-        match (self.parent_home(), Home::of_model(model)) {
-            (Some(_), Some(home)) if model != self.parent.model => home.as_str(),
+        let is_ready = |home: Home| self.ready.iter().any(|ready| ready == home.as_str());
+        match (Home::of_provider(self.parent.provider), Home::of_model(model)) {
+            (Some(_), Some(home)) if model != self.parent.model => match self.parent.reached {
+                Reached::Elsewhere if !is_ready(home) => self.parent.provider,
+                Reached::Elsewhere | Reached::AtHome => home.as_str(),
+            },
             _ => self.parent.provider,
         }
     }

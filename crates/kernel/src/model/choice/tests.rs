@@ -297,10 +297,18 @@ fn the_allowlist_knows_a_model_with_the_provider_it_goes_to_anyway() {
 }
 
 #[test]
-fn a_gateway_keeps_what_is_asked_of_it() {
-    for (provider, wish, model) in
-        [("anthropic", "gpt-x", "gpt-x"), ("anthropic", "sonnet", "claude-sonnet-5")]
-    {
+fn a_gateway_keeps_what_is_asked_of_it_unless_its_maker_is_set_up() {
+    let all: &[&str] = &["anthropic", "openai", "gemini"];
+    for (ready, wish, model, provider) in [
+        (&["anthropic"][..], "gpt-x", "gpt-x", "anthropic"),
+        (&["anthropic", "gemini"], "gpt-x", "gpt-x", "anthropic"),
+        (all, "gpt-x", "gpt-x", "openai"),
+        (all, "gemini-x", "gemini-x", "gemini"),
+        (all, "m", "m", "anthropic"),
+        (all, "own-model", "own-model", "anthropic"),
+        (all, "sonnet", "claude-sonnet-5", "anthropic"),
+    ] {
+        let ready: Vec<String> = ready.iter().map(|id| (*id).to_owned()).collect();
         let definition =
             ModelConfig { model: Some(ModelSelector::new(wish)), ..ModelConfig::default() };
         let choice = choose(&ModelQuestion {
@@ -311,10 +319,10 @@ fn a_gateway_keeps_what_is_asked_of_it() {
             allowlist: &[],
             definition: &definition,
             default_model: None,
-            parent: ModelRef { model: "m", provider, reached: Reached::Elsewhere },
+            parent: ModelRef { model: "m", provider: "anthropic", reached: Reached::Elsewhere },
             aliases: &BTreeMap::new(),
             providers: &[],
-            ready: &ready(),
+            ready: &ready,
             planning: Planning::No,
         })
         .unwrap();
