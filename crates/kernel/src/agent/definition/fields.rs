@@ -322,14 +322,24 @@ impl Fields {
                 self.definition.execution_mode = ExecutionMode::FullCodex;
             }
             (Key::ExecutionMode, _) => self.bad_value(member, &["lightweight", "full_codex"]),
-            (Key::ApprovalMode, "routetoparent" | "default" | "autoedit") => {
+            (Key::ApprovalMode, "routetoparent" | "default") => {
                 self.definition.approval_mode = ApprovalMode::RouteToParent;
             }
             (Key::ApprovalMode, "suppress") => {
                 self.definition.approval_mode = ApprovalMode::Suppress;
             }
-            (Key::ApprovalMode, "autoapproveinsandbox" | "yolo" | "auto") => {
+            (Key::ApprovalMode, "autoapproveinsandbox") => {
                 self.definition.approval_mode = ApprovalMode::AutoApproveInSandbox;
+            }
+            // Other hosts mean more by these than is given here.
+            (Key::ApprovalMode, "autoedit" | "yolo" | "auto") => {
+                self.definition.approval_mode = ApprovalMode::RouteToParent;
+                let message = format!(
+                    "`{word}` of another host approves nothing here; calls are asked about as usual"
+                );
+                self.push(Diagnostic::warning(Code::BadValue, member.value.at, message).with_hint(
+                    "write auto_approve_in_sandbox to approve what the sandbox confines",
+                ));
             }
             (Key::ApprovalMode | Key::PermissionMode, "plan") => {
                 self.definition.permission_mode = Some(PermissionMode::Plan);
