@@ -22,6 +22,7 @@ mod start_error;
 mod tool;
 mod tool_names;
 mod toolbox;
+mod transport_words;
 
 use std::{
     collections::BTreeMap,

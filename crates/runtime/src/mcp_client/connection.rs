@@ -37,6 +37,7 @@ use super::{
     remote::{Access, Remote, remote},
     server_tool::ServerTool,
     start_error::StartError,
+    transport_words::plain_words,
 };
 use crate::process::{Service, ServiceLaunch, ServiceLife};
 
@@ -200,12 +201,16 @@ impl Connection {
                 CallError::Refused(clean_line(&error.message, LONGEST_PROBLEM))
             }
             (_, Way::Process(process)) => CallError::Lost(why_lost(process)),
-            (error, Way::Network { name, access }) => match access.problem() {
-                Some(problem) => CallError::Refused(problem.told(name)),
-                None => CallError::Lost(clean_line(&error.to_string(), LONGEST_PROBLEM)),
+            (error, Way::Network { name, access }) => match (access.problem(), error) {
+                (Some(problem), _) => CallError::Refused(problem.told(name)),
+                (None, ServiceError::TransportSend(error)) => {
+                    CallError::Lost(clean_line(&plain_words(error), LONGEST_PROBLEM))
+                }
+                (None, error) => CallError::Lost(clean_line(&error.to_string(), LONGEST_PROBLEM)),
             },
         }
     }
+
     /// Closes the connection and gives the server a moment to end by itself.
     pub(super) async fn close(&self) {
         self.client.cancellation_token().cancel();
@@ -379,8 +384,12 @@ impl Handshake {
                     format!("it refused to begin: {}", error.message)
                 }
                 error if wants_authorization(error) => WANTS_AUTHORIZATION.to_owned(),
+                ClientInitializeError::TransportError { error, .. } => plain_words(error),
                 error => format!("it does not answer as an MCP server does: {error}"),
             },
+            Self::Tools(ServiceError::TransportSend(error)) => {
+                format!("its tools cannot be listed: {}", plain_words(error))
+            }
             Self::Tools(error) => format!("its tools cannot be listed: {error}"),
         };
         let problem = clean_line(&problem, LONGEST_PROBLEM);

@@ -53,3 +53,24 @@ fn a_server_is_added_listed_and_removed() {
     assert_eq!(project.run(&["mcp", "remove", "gone"]).code, Some(0));
     assert_eq!(project.json(&["mcp", "list", "--json"]), json!([]));
 }
+
+#[test]
+fn a_server_that_cannot_be_reached_is_told_in_plain_words_without_its_token() {
+    let project = project();
+    // Nobody listens there: the port was free, and is not used again at once.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    project.file(
+        "~/.attache/config.toml",
+        format!("[mcp_servers.n]\nurl = \"http://127.0.0.1:{port}/x?token=SECRETT\"\n"),
+    );
+    for arguments in
+        [&["mcp", "list"][..], &["mcp", "list", "--json"], &["doctor"], &["doctor", "--json"]]
+    {
+        let ran = project.run(arguments);
+        let told = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(told.contains("it cannot be reached"), "{arguments:?}: {told}");
+        for part in ["SECRETT", "rmcp", "::", "Transport"] {
+            assert!(!told.contains(part), "{arguments:?}: {part} is in {told}");
+        }
+    }
+}
