@@ -9,6 +9,7 @@ mod helper;
 mod keys;
 mod level;
 mod nested;
+mod path_bytes;
 mod policy;
 mod protected;
 mod refusal;

@@ -50,6 +50,7 @@ pub(super) struct Message {
     /// The protected paths, as they were before placeholders stood for those that are missing.
     protected: Vec<Protected>,
     /// Where empty directories are kept that stand for missing ones.
+    #[serde(with = "super::path_bytes::optional")]
     spares: Option<PathBuf>,
     /// Whether the level is printed instead of starting the command.
     is_rehearsal: bool,

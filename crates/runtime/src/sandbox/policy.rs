@@ -45,19 +45,23 @@ pub struct Policy {
     /// How far the command is confined.
     pub mode: Mode,
     /// The directory the run works in.
+    #[serde(with = "super::path_bytes")]
     pub workspace: PathBuf,
     /// The run's own temporary directory; always writable.
+    #[serde(with = "super::path_bytes")]
     pub temp_dir: PathBuf,
     /// Further directories that are writable in `workspace-write`.
+    #[serde(with = "super::path_bytes::list")]
     pub writable_roots: Vec<PathBuf>,
     /// Whether TCP and UDP are allowed. Unix sockets never are.
     pub network: bool,
     /// Whether `.git` is writable, except for its hooks and config.
     pub writable_git: bool,
     /// Files and directories that are hidden from the command.
+    #[serde(with = "super::path_bytes::list")]
     pub deny_read: Vec<PathBuf>,
     /// Directories that can be read although they lie in hidden ones.
-    #[serde(default)]
+    #[serde(default, with = "super::path_bytes::list")]
     pub shown: Vec<PathBuf>,
     /// What one command may use up.
     pub limits: ResourceLimits,

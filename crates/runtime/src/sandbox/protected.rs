@@ -20,9 +20,9 @@ const OF_GIT: [&str; 7] =
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Protected {
     /// Nothing below it may change; if it does not exist, it may not be created.
-    ReadOnly(PathBuf),
+    ReadOnly(#[serde(with = "super::path_bytes")] PathBuf),
     /// It may not be moved away or replaced, or else the protected path below it could be too.
-    InPlace(PathBuf),
+    InPlace(#[serde(with = "super::path_bytes")] PathBuf),
 }
 
 /// The protected paths of a policy, parents before children; `nested` finds those that lie deeper.

@@ -2,9 +2,13 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
     fs,
     io::{BufRead as _, BufReader},
-    os::unix::fs::{MetadataExt as _, symlink},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{MetadataExt as _, symlink},
+    },
     path::PathBuf,
     process::{Command, Stdio},
     thread,
@@ -20,6 +24,19 @@ fn git(yard: &Yard, arguments: &[&str]) {
     git.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]);
     git.args(arguments).current_dir(&yard.policy.workspace).env("HOME", yard.top.path());
     assert!(git.stdout(Stdio::null()).status().unwrap().success(), "git {arguments:?}");
+}
+
+#[test]
+fn a_workspace_whose_name_is_not_utf8_is_confined_like_any_other() {
+    let mut yard = Yard::new();
+    let odd = yard.policy.workspace.join(OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&odd).unwrap();
+    yard.policy.workspace = odd;
+    let output = yard.run("echo x > inside; echo x > ../outside; echo x > .mcp.json; true");
+    assert!(output.status.success(), "{}", shown(&output));
+    assert!(yard.inside("inside").exists(), "{}", shown(&output));
+    assert!(!yard.inside("../outside").exists(), "{}", shown(&output));
+    assert!(!yard.inside(".mcp.json").is_file(), "{}", shown(&output));
 }
 
 #[test]
