@@ -120,8 +120,9 @@ impl Arguments {
             _ => None,
         };
         number
-            .filter(|number| number.fract() == 0.0 && (0.0..=MAX_NUMBER).contains(number))
-            .and_then(|number| format!("{number:.0}").parse().ok())
+            .filter(|number| number.fract() == 0.0 && *number >= 0.0)
+            // A number that is larger than anything here means as much as there is.
+            .and_then(|number| format!("{:.0}", number.min(MAX_NUMBER)).parse().ok())
             .map(Some)
             .ok_or_else(|| mistyped(name, "a whole number, 0 or more", &value))
     }

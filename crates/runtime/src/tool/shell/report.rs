@@ -38,7 +38,7 @@ pub(in crate::tool) fn report(
 ) -> ToolOutput {
     let Collected { text, artifact } = collected;
     let mut told = with_line(&text, &ended.to_string());
-    if let Some(hint) = refusal(&text, ended, policy) {
+    if let Some(hint) = refusal(&text, ended, policy).or_else(|| tool_instead(&text, ended)) {
         told.push('\n');
         told.push_str(&hint);
     }
@@ -53,6 +53,14 @@ fn refusal(text: &str, ended: Ended, policy: Option<&Policy>) -> Option<String> 
         Exit::Signal(_) => None,
     };
     refusal_hint(policy?, code, text)
+}
+
+/// What is said to a model that calls a tool as a command, as it may in other hosts.
+fn tool_instead(text: &str, ended: Ended) -> Option<String> {
+    let Ended::ByItself(Ending { exit: Exit::Code(127), .. }) = ended else { return None };
+    text.contains("apply_patch").then(|| {
+        "apply_patch is a tool, not a command: call the tool apply_patch with the patch.".to_owned()
+    })
 }
 
 impl Ended {

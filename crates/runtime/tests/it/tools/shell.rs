@@ -127,6 +127,8 @@ fn a_command_that_cannot_run_says_why() {
     // What a shell cannot find it says itself.
     let text = fixture.error("shell", json!({"command": "no-such-program"}));
     assert!(text.contains("not found") && text.contains("[exit code 127, "), "{text}");
+    let patch = fixture.shell("apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF");
+    assert!(patch.contains("call the tool apply_patch with the patch"), "{patch}");
 }
 
 #[test]
