@@ -4,7 +4,7 @@
 //! It only computes what to write: the time and the width come in as arguments. The cursor always stands at
 //! the end of the live lines, so erasing them leaves nothing behind.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -23,15 +23,41 @@ pub(super) struct Moment {
     pub(super) columns: usize,
 }
 
+/// A run's clock: what it said, and since when it goes on from there.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LiveClock {
+    elapsed: Duration,
+    /// None while the run waits for somebody, which does not count as time.
+    goes_since: Option<Instant>,
+}
+
+impl LiveClock {
+    /// One that said so at that moment.
+    pub(super) fn showing(elapsed_seconds: u64, now: Instant) -> Self {
+        Self { elapsed: Duration::from_secs(elapsed_seconds), goes_since: Some(now) }
+    }
+
+    pub(super) fn pause(&mut self, now: Instant) {
+        *self = Self { elapsed: self.at(now), goes_since: None };
+    }
+
+    pub(super) fn go_on(&mut self, now: Instant) {
+        self.goes_since.get_or_insert(now);
+    }
+
+    fn at(self, now: Instant) -> Duration {
+        let since = self.goes_since.map(|since| now.saturating_duration_since(since));
+        self.elapsed + since.unwrap_or_default()
+    }
+}
+
 /// What an agent is doing.
 #[derive(Debug, Clone)]
 pub(super) struct LiveLine {
     pub(super) agent: String,
     /// `turn 3/30`.
     pub(super) turn: String,
-    /// What the run's clock said, and when.
-    pub(super) elapsed_seconds: u64,
-    pub(super) as_of: Instant,
+    pub(super) clock: LiveClock,
     pub(super) max_seconds: u64,
     /// The tool in hand, or what else is waited for.
     pub(super) doing: String,
@@ -202,8 +228,7 @@ impl LiveScreen {
             texts.map(|(_, text)| paint(Tone::Faint, &clip(text, most))).collect();
         let spinner = SPINNER.get(self.frame % SPINNER.len()).copied().unwrap_or_default();
         for (_, line) in &self.agents {
-            let since = moment.now.saturating_duration_since(line.as_of).as_secs();
-            let elapsed = line.elapsed_seconds + since;
+            let elapsed = line.clock.at(moment.now).as_secs();
             let clock = match line.max_seconds {
                 0 => format!("{elapsed}s"),
                 most => format!("{elapsed}s/{most}s"),
@@ -221,16 +246,13 @@ impl LiveScreen {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn line(as_of: Instant) -> LiveLine {
         LiveLine {
             agent: "Explore".to_owned(),
             turn: "turn 1/30".to_owned(),
-            elapsed_seconds: 2,
-            as_of,
+            clock: LiveClock::showing(2, as_of),
             max_seconds: 120,
             doing: "read_file \"src/main.rs\"".to_owned(),
         }
@@ -251,6 +273,20 @@ mod tests {
         let cleared = screen.clear(Moment { now: began, columns: 40 });
         assert_eq!(cleared, "\r\u{1b}[1A\u{1b}[J");
         assert!(!screen.is_ticking());
+    }
+
+    #[test]
+    fn waiting_for_somebody_does_not_count_as_time() {
+        let began = Instant::now();
+        let at = |seconds| began + Duration::from_secs(seconds);
+        let mut clock = LiveClock::showing(2, began);
+        clock.pause(at(1));
+        // A second question changes nothing.
+        clock.pause(at(4));
+        assert_eq!(clock.at(at(7)).as_secs(), 3);
+        clock.go_on(at(7));
+        clock.go_on(at(8));
+        assert_eq!(clock.at(at(9)).as_secs(), 5);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use self::call::described;
 use super::{
-    live::{Change, LiveLine},
+    live::{Change, LiveClock, LiveLine},
     number::{count, grouped, money, time},
     palette::{Tone, paint},
     printer::Printer,
@@ -86,8 +86,14 @@ impl<'a> Progress<'a> {
             }
             EventType::ToolCallStart => self.call_started(event),
             EventType::ToolCallEnd => self.call_ended(event),
-            EventType::ApprovalRequested => self.doing(event, "waits for approval"),
-            EventType::ApprovalResolved => self.doing(event, ""),
+            EventType::ApprovalRequested => {
+                self.run(event).line.clock.pause(Instant::now());
+                self.doing(event, "waits for approval");
+            }
+            EventType::ApprovalResolved => {
+                self.run(event).line.clock.go_on(Instant::now());
+                self.doing(event, "");
+            }
             EventType::Retry => {
                 let (attempt, tries) = (number(event, "attempt"), number(event, "max_retries") + 1);
                 let wait = time(number(event, "delay_ms"));
@@ -157,8 +163,8 @@ impl<'a> Progress<'a> {
         }
         let run = self.run(event);
         run.line.turn = turn;
-        (run.line.elapsed_seconds, run.line.max_seconds) = (elapsed, most);
-        run.line.as_of = Instant::now();
+        run.line.max_seconds = most;
+        run.line.clock = LiveClock::showing(elapsed, Instant::now());
         run.calls.clear();
         self.doing(event, "");
     }
@@ -229,8 +235,7 @@ impl<'a> Progress<'a> {
             line: LiveLine {
                 agent: event.agent_type.as_str().to_owned(),
                 turn: String::new(),
-                elapsed_seconds: 0,
-                as_of: Instant::now(),
+                clock: LiveClock::showing(0, Instant::now()),
                 max_seconds: number(event, "max_seconds"),
                 doing: String::new(),
             },
