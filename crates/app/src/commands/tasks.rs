@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use attache_kernel::id::RunId;
 use attache_runtime::internal::{
     clock,
     store::{Advance, FileStore, RunState, Summary},
@@ -69,6 +70,44 @@ pub(crate) fn run(args: &TasksArgs, setup: &Setup) -> Result<Exit, Failure> {
 struct Task {
     run: Summary,
     advance: Advance,
+    /// The newest run that goes on with it.
+    continued_by: Option<RunId>,
+    /// The task in a few words, its own or that of the run it goes on with.
+    description: String,
+}
+
+/// What runs have to do with each other.
+struct Chains {
+    continued_by: BTreeMap<RunId, RunId>,
+    earlier: BTreeMap<RunId, (Option<RunId>, String)>,
+}
+
+impl Chains {
+    /// Runs come newest first.
+    fn of(runs: &[Summary]) -> Self {
+        let mut continued_by = BTreeMap::new();
+        let mut earlier = BTreeMap::new();
+        for run in runs {
+            if let Some(before) = run.resumed_from.as_ref().filter(|_| !run.is_branch) {
+                continued_by.entry(before.clone()).or_insert_with(|| run.agent_id.clone());
+            }
+            let own = (run.resumed_from.clone(), run.description.clone());
+            earlier.insert(run.agent_id.clone(), own);
+        }
+        Self { continued_by, earlier }
+    }
+
+    fn description(&self, run: &Summary) -> String {
+        let mut at = Some(&run.agent_id);
+        for _ in 0..self.earlier.len() {
+            match at.and_then(|id| self.earlier.get(id)) {
+                Some((before, words)) if words.is_empty() => at = before.as_ref(),
+                Some((_, words)) => return words.clone(),
+                None => break,
+            }
+        }
+        String::new()
+    }
 }
 
 fn is_open(run: &Summary) -> bool {
@@ -79,6 +118,7 @@ fn is_open(run: &Summary) -> bool {
 fn chosen(store: &FileStore, all: bool) -> Result<(Vec<Task>, usize), Failure> {
     let runs = store.list().map_err(|error| transcripts::failure(&error))?;
     let total = runs.len();
+    let chains = Chains::of(&runs);
     let now = clock::now();
     let mut ended = 0;
     let shown: Vec<_> = runs
@@ -90,7 +130,12 @@ fn chosen(store: &FileStore, all: bool) -> Result<(Vec<Task>, usize), Failure> {
             ended += 1;
             ended <= MOST_ENDED && age(run, now).is_some_and(|age| age <= MOST_AGE)
         })
-        .map(|run| Task { advance: store.advance(&run), run })
+        .map(|run| Task {
+            advance: store.advance(&run),
+            continued_by: chains.continued_by.get(&run.agent_id).cloned(),
+            description: chains.description(&run),
+            run,
+        })
         .collect();
     let left_out = total - shown.len();
     Ok((shown, left_out))
@@ -102,12 +147,12 @@ fn age(run: &Summary, now: Timestamp) -> Option<SignedDuration> {
 
 /// A run as JSON.
 fn object(task: &Task) -> Value {
-    let Task { run, advance } = task;
+    let Task { run, advance, continued_by, description } = task;
     json!({
         "agent_id": run.agent_id,
         "agent_type": run.agent_type,
         "status": run.state,
-        "description": run.description,
+        "description": description,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "ended_as": run.status,
@@ -116,6 +161,7 @@ fn object(task: &Task) -> Value {
         "model": run.model,
         "parent_id": run.parent_id,
         "resumed_from": run.resumed_from,
+        "continued_by": continued_by,
         "session_id": run.session_id,
         "cwd": run.cwd,
         "unread_messages": advance.unread_messages,
@@ -166,10 +212,14 @@ fn page(tasks: &[Task]) -> String {
 }
 
 fn row(task: &Task, id: &str, now: Timestamp) -> Vec<Field> {
-    let Task { run, advance } = task;
-    let mut task = match run.state {
-        RunState::Interrupted => format!("attache run --resume {id}: {}", run.description),
-        _ => run.description.clone(),
+    let Task { run, advance, continued_by, description } = task;
+    let mut task = match (run.state, continued_by) {
+        (RunState::Interrupted, None) => format!("attache run --resume {id}: {description}"),
+        (RunState::Interrupted, Some(next)) => {
+            let next: String = next.as_str().chars().take(id.chars().count()).collect();
+            format!("continued by {next}: {description}")
+        }
+        _ => description.clone(),
     };
     if advance.unread_messages > 0 {
         task = format!("({} unread) {task}", advance.unread_messages);
@@ -234,7 +284,7 @@ fn watch(args: &TasksArgs, store: &FileStore, setup: &Setup) -> Result<Exit, Fai
 }
 
 fn line(task: &Task) -> String {
-    let Task { run, advance } = task;
+    let Task { run, advance, description, .. } = task;
     format!(
         "{} {} {} turns={} tokens={} {}\n",
         run.agent_id,
@@ -242,6 +292,6 @@ fn line(task: &Task) -> String {
         run.agent_type,
         advance.turns,
         advance.total_tokens,
-        run.description
+        description
     )
 }

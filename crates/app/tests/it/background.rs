@@ -219,7 +219,45 @@ fn a_killed_run_is_interrupted_and_can_be_resumed() {
     let resumed = project.json(&["run", "--resume", &run.id, "--json", "-q"]);
     assert_eq!(resumed["result"], "Found after all.");
     assert_eq!(resumed["resumed_from"], run.id.as_str());
+    let next = resumed["agent_id"].as_str().unwrap();
+    let tasks = project.json(&["tasks", "--json"]);
+    assert_eq!(tasks[1]["agent_id"], run.id.as_str(), "{tasks}");
+    assert_eq!(tasks[1]["continued_by"], next, "{tasks}");
+    // What was resumed without a task has that of the run it goes on with.
+    assert_eq!(tasks[0]["description"], "where?", "{tasks}");
+    let table = project.run(&["tasks"]).stdout;
+    assert!(!table.contains("--resume") && table.contains("continued by agent-"), "{table}");
     server.assert_done();
+}
+
+#[test]
+fn the_turn_whose_calls_are_under_way_is_counted() {
+    let server = ScriptedServer::start();
+    server.answer(API.answer(&looks(100)));
+    // Nobody ever writes to it.
+    let waits = json!({"command": "mkfifo hold && cat hold"});
+    server.answer(API.answer(&tool_call("call_w", "shell", &waits).using(used(200))));
+    let project = lab(&server, API, "");
+    let run =
+        Background::start(&project, &["smith", "forge", "--agents", AGENTS, "--approve", "all"]);
+    server.wait_for_request(2);
+    let transcript = |part: &str| {
+        let tasks = project.json(&["tasks", "--json"]);
+        let path = tasks[0]["transcript"].as_str().unwrap().to_owned();
+        fs::read_to_string(path).unwrap().matches(part).count()
+    };
+    while transcript("\"type\":\"tool_started\"") < 2 {
+        std::thread::yield_now();
+    }
+    let row = || {
+        let task = project.json(&["tasks", "--json"])[0].clone();
+        (task["turns"].clone(), task["total_tokens"].clone())
+    };
+    let total = used(100).total_tokens() + used(200).total_tokens();
+    assert_eq!(row(), (json!(2), json!(total)));
+    run.signal("-KILL");
+    project.run(&["output", &run.id, "--wait"]);
+    assert_eq!(row(), (json!(2), json!(total)));
 }
 
 #[test]

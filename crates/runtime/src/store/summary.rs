@@ -53,6 +53,9 @@ pub struct Summary {
     pub parent_id: Option<RunId>,
     /// The run it continued.
     pub resumed_from: Option<RunId>,
+    /// Whether it shares only the beginning of that run, and leaves it alone.
+    #[serde(skip)]
+    pub is_branch: bool,
     /// The task in a few words.
     pub description: String,
     /// The model.
@@ -77,9 +80,9 @@ pub struct Summary {
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Advance {
-    /// The turns that are over.
+    /// The turns in which the model has answered.
     pub turns: u32,
-    /// The tokens those used.
+    /// The tokens used so far.
     pub total_tokens: u64,
     /// Messages that it was sent and has not read.
     pub unread_messages: usize,

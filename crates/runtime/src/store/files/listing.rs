@@ -6,7 +6,7 @@ use attache_kernel::{
     id::{AgentName, RunId, SessionId},
     run::{
         assignment::{SessionSource, TemplateFacts},
-        event::{Event, Progress},
+        event::{Event, Progress, spent::SpentLine},
         outcome::{ModelUsed, Status},
         transcript::FORMAT,
     },
@@ -38,6 +38,8 @@ struct HeadRun {
     session_id: SessionId,
     parent_id: Option<RunId>,
     resumed_from: Option<RunId>,
+    #[serde(default)]
+    at_turn: Option<u32>,
     definition: HeadDefinition,
     task: String,
     #[serde(default)]
@@ -137,6 +139,7 @@ pub(super) fn summarise(place: &Place) -> Option<Summary> {
         session_id: head.run.session_id,
         parent_id: head.run.parent_id,
         resumed_from: head.run.resumed_from,
+        is_branch: head.run.at_turn.is_some(),
         description: description.unwrap_or_else(|| in_a_few_words(&task)),
         model: head.run.model,
         source: head.run.source,
@@ -168,21 +171,63 @@ enum TurnEvent {
     TurnCompleted { progress: Progress, total_tokens: u64 },
 }
 
-/// The last turn that is over, found from the end; none if it is not in the last lines.
+/// The last turn that is over, found from the end, and what was spent since.
 fn last_turn(file: &File) -> io::Result<Advance> {
-    const MARK: &[u8] = b"\"type\":\"turn_completed\"";
     let length = file.metadata()?.len();
     let from = length.saturating_sub(TURN_WITHIN);
+    let near_end = text_from(file, from, length)?;
+    match over(&near_end)? {
+        Some((over, rest)) => Ok(since(over, rest)),
+        None if from == 0 => Ok(since(Advance::default(), &near_end)),
+        // The turn under way is longer than that.
+        None => {
+            let all = text_from(file, 0, length)?;
+            let (over, rest) = over(&all)?.unwrap_or((Advance::default(), all.as_slice()));
+            Ok(since(over, rest))
+        }
+    }
+}
+
+fn text_from(file: &File, from: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(length - from).unwrap_or_default()];
     file.read_exact_at(&mut bytes, from)?;
-    let Some(at) = memchr::memmem::rfind(&bytes, MARK) else { return Ok(Advance::default()) };
+    Ok(bytes)
+}
+
+/// How far the run was at the end of its last turn that is over, and the lines after that.
+fn over(bytes: &[u8]) -> io::Result<Option<(Advance, &[u8])>> {
+    const MARK: &[u8] = b"\"type\":\"turn_completed\"";
+    let Some(at) = memchr::memmem::rfind(bytes, MARK) else { return Ok(None) };
     let (before, after) = bytes.split_at(at);
     let start = memrchr(b'\n', before).map_or(0, |end| end + 1);
     let end = memchr(b'\n', after).map_or(bytes.len(), |end| at + end);
     let line = serde_json::from_slice(bytes.get(start..end).unwrap_or_default());
     let TurnLine { event: TurnEvent::TurnCompleted { progress, total_tokens } } =
         line.map_err(io::Error::other)?;
-    Ok(Advance { turns: progress.turns_completed, total_tokens, unread_messages: 0 })
+    let over = Advance { turns: progress.turns_completed, total_tokens, unread_messages: 0 };
+    Ok(Some((over, bytes.get(end..).unwrap_or_default())))
+}
+
+/// With what the turn under way has spent; the turn itself counts once the model has answered.
+fn since(mut advance: Advance, lines: &[u8]) -> Advance {
+    let mut is_summary = false;
+    let completed = advance.turns;
+    for line in lines.split(|byte| *byte == b'\n') {
+        let has = |mark: &str| memchr::memmem::find(line, mark.as_bytes()).is_some();
+        if has("\"type\":\"summary_requested\"") {
+            is_summary = true;
+        }
+        if !SpentLine::MARKS.iter().any(|mark| has(mark)) {
+            continue;
+        }
+        // A line that is being written is counted the next time.
+        let Ok(Some(SpentLine { spent, .. })) = SpentLine::parse(line) else { continue };
+        advance.total_tokens += spent.usage.total_tokens();
+        if has("\"type\":\"replied\"") && !std::mem::take(&mut is_summary) {
+            advance.turns = completed + 1;
+        }
+    }
+    advance
 }
 
 /// How a run ended, if its last line says so.
