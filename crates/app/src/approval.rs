@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::{
     dialog::{Dialog, Key},
-    tty::Tty,
+    tty::{Pressed, Tty},
 };
 use crate::print::{palette::Colours, printer::Printer, writer_colours};
 
@@ -49,8 +49,12 @@ impl TerminalApprover {
         tty.write(&dialog.question()).await?;
         let answer = loop {
             let key = match tty.key().await? {
-                Some(letter) => dialog.key(letter),
-                None => return Ok(gone()),
+                Pressed::Letter(letter) => dialog.key(letter),
+                Pressed::Continued => {
+                    tty.write(&dialog.question()).await?;
+                    None
+                }
+                Pressed::Gone => return Ok(gone()),
             };
             match key {
                 Some(Key::Yes) => break ApprovalAnswer::Once,

@@ -7,7 +7,7 @@ use std::io;
 use attache_runtime::internal::approvals::{Form, FormAnswer};
 use serde_json::Map;
 
-use super::tty::Tty;
+use super::tty::{Pressed, Tty};
 use crate::print::palette::{Colours, Tone, paint, rendered};
 
 /// Asks for the values of a form.
@@ -16,13 +16,14 @@ pub(super) async fn fill_in(form: &Form, tty: &Tty, colours: Colours) -> io::Res
     write(&opening(form)).await?;
     loop {
         match tty.key().await? {
-            None => return Ok(FormAnswer::Cancelled),
-            Some('y') => break,
-            Some('n') => {
+            Pressed::Gone => return Ok(FormAnswer::Cancelled),
+            Pressed::Continued => write(&opening(form)).await?,
+            Pressed::Letter('y') => break,
+            Pressed::Letter('n') => {
                 write("no\n").await?;
                 return Ok(FormAnswer::Declined);
             }
-            Some(_) => {}
+            Pressed::Letter(_) => {}
         }
     }
     write("yes\n").await?;

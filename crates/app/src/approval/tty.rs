@@ -13,12 +13,14 @@ use rustix::{
     event::{PollFd, PollFlags, poll},
     fs::OFlags,
     pipe::pipe,
-    process::getpgrp,
+    process::{Signal, getpgrp},
     termios::{
         LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
         tcgetpgrp, tcgetwinsize, tcsetattr,
     },
 };
+
+use tokio::signal::unix::{SignalKind, signal};
 
 /// The columns of a terminal that does not tell.
 const USUAL_COLUMNS: usize = 80;
@@ -27,6 +29,17 @@ const MOST_BYTES: usize = 4096;
 
 /// What reading a terminal fails with whose other end is gone: EIO.
 const GONE: i32 = 5;
+
+/// What happens while a key is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pressed {
+    /// A letter, in lower case.
+    Letter(char),
+    /// The program was stopped and goes on: what was asked may be out of sight.
+    Continued,
+    /// The terminal is gone.
+    Gone,
+}
 
 /// The terminal.
 pub(super) struct Tty {
@@ -78,8 +91,10 @@ impl Tty {
         Ok(())
     }
 
-    /// The next key that is a letter; none if the terminal is gone.
-    pub(super) async fn key(&self) -> io::Result<Option<char>> {
+    /// The next key that is a letter, or what else happens.
+    pub(super) async fn key(&self) -> io::Result<Pressed> {
+        // A shell that stopped the program and lets it go on has modes of its own.
+        let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
         let mut modes = self.usual.clone();
         modes.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
         // Interrupts still come as signals.
@@ -88,16 +103,19 @@ impl Tty {
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
         let _modes = Modes::set(self, &modes)?;
         loop {
-            let read = self.read().await?;
+            let read = tokio::select! {
+                read = self.read() => read?,
+                _ = continued.recv() => return Ok(Pressed::Continued),
+            };
             match read.as_slice() {
                 // Ctrl-D is an end, too.
-                [] | [4] => return Ok(None),
+                [] | [4] => return Ok(Pressed::Gone),
                 [letter, rest @ ..]
                     if letter.is_ascii_alphabetic() && rest.iter().copied().all(is_enter) =>
                 {
                     // A script, or a fast hand, sends the key and Enter at once.
                     self.entered.store(!rest.is_empty(), Ordering::Relaxed);
-                    return Ok(Some(char::from(*letter).to_ascii_lowercase()));
+                    return Ok(Pressed::Letter(char::from(*letter).to_ascii_lowercase()));
                 }
                 // Arrows and other keys come as several bytes; a pasted text is not an answer.
                 _ => {}

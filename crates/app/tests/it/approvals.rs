@@ -212,6 +212,25 @@ fn a_question_of_an_agent_that_was_open_at_a_kill_is_asked_again_when_it_is_cont
 }
 
 #[test]
+fn a_question_is_asked_again_when_a_stopped_program_goes_on() {
+    let (_server, project) = writing(&["new.txt"]);
+    let mut terminal = Terminal::controlling(&project, &RUN, Streams::Terminal);
+    terminal.wait_for_silence();
+    let process = Pid::from_raw(i32::try_from(terminal.process()).unwrap()).unwrap();
+    kill_process(process, Signal::STOP).unwrap();
+    // What a shell does in between.
+    terminal.echo();
+    kill_process(process, Signal::CONT).unwrap();
+    terminal.wait_for_silence();
+    terminal.types(b"y");
+    let (code, shown, echo) = terminal.end();
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(echo, "the terminal was left silent");
+    assert_eq!(shown.matches("asks to call write_file").count(), 2, "{shown}");
+    assert_eq!(std::fs::read_to_string(project.root().join("new.txt")).unwrap(), "version 0\n");
+}
+
+#[test]
 fn an_interrupt_leaves_the_terminal_as_it_was() {
     let (_server, project) = writing(&["new.txt"]);
     let mut terminal = Terminal::controlling(&project, &RUN, Streams::Terminal);

@@ -16,7 +16,7 @@ use attache_testkit::{
 use rustix::{
     fs::OFlags,
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize},
+    termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize},
 };
 
 use serde_json::json;
@@ -115,6 +115,13 @@ impl Terminal {
             assert!(self.program.try_wait().unwrap().is_none(), "it ended without asking");
             std::thread::yield_now();
         }
+    }
+
+    /// Shows what is typed, as a shell does when it takes the terminal back.
+    pub(crate) fn echo(&self) {
+        let mut modes = tcgetattr(&self.slave).unwrap();
+        modes.local_modes.insert(LocalModes::ECHO | LocalModes::ICANON);
+        tcsetattr(&self.slave, OptionalActions::Now, &modes).unwrap();
     }
 
     /// What was shown, once it has ended.
