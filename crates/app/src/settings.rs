@@ -50,9 +50,9 @@ pub(crate) use self::{
 
 use self::{
     layer::{
-        check::{Checked, Judge, Reading},
+        check::{Checked, Judge, Reading, Relative},
         claude, command_line,
-        files::{self, McpJson},
+        files::{self, CodexFile, McpJson},
         merge::lay_over,
         profile, variables,
     },
@@ -155,9 +155,13 @@ fn is_own(file: &Path, sources: &Sources<'_>) -> bool {
 /// Built-in, Codex's and the user's own, merged.
 fn user_layers(sources: &Sources<'_>, findings: &mut Findings) -> Result<Table, SettingsError> {
     let mut merged = schema::built_in();
+    let mut foreign_policy = None;
     if let Some(home) = sources.home {
         let directory = home.join(".codex");
-        if let Some(written) = files::read_codex(&directory.join("config.toml"))? {
+        let path = directory.join("config.toml");
+        if let Some(CodexFile { table: written, foreign_policy: found }) = files::read_codex(&path)?
+        {
+            foreign_policy = found.map(|policy| Notice::foreign_policy(&path, &policy));
             // Codex has many keys of its own; none of them is worth a word.
             let checked = unrestricted(&directory, sources).check(written)?;
             lay_over(&mut merged, checked.table);
@@ -167,11 +171,16 @@ fn user_layers(sources: &Sources<'_>, findings: &mut Findings) -> Result<Table, 
         lay_over(&mut merged, checked.table);
     }
     let path = sources.attache_home.join("config.toml");
+    let mut own_policy = false;
     if let Some(written) = files::read_toml(&path)? {
-        let checked = unrestricted(sources.attache_home, sources).check(written)?;
+        own_policy = written.contains_key("approval_policy");
+        let reading =
+            Reading { relative: Relative::Refused, ..unrestricted(sources.attache_home, sources) };
+        let checked = reading.check(written)?;
         findings.slipped(checked.unknown);
         lay_over(&mut merged, checked.table);
     }
+    findings.notices.extend(foreign_policy.filter(|_| !own_policy));
     Ok(merged)
 }
 
@@ -200,11 +209,15 @@ fn project_layers(
             (Err(error), ProjectTrust::Trusted) => return Err(error),
             // A broken file of an untrusted project is only a notice.
             (Err(error), ProjectTrust::Untrusted) => {
-                findings.notices.push(Notice::broken_file(&error));
-                // What it denies is not known.
-                if file.format == ProjectFormat::Settings {
+                let is_settings = file.format == ProjectFormat::Settings;
+                if is_settings {
                     lay_over(merged, claude::ask_always(&file.path));
                 }
+                findings.notices.push(if is_settings {
+                    Notice::broken_settings(&error)
+                } else {
+                    Notice::broken_file(&error)
+                });
                 continue;
             }
         };
@@ -250,7 +263,7 @@ fn read_project_file(
 }
 
 fn unrestricted<'a>(base: &'a Path, sources: &'a Sources<'_>) -> Reading<'a> {
-    Reading { base, home: sources.home, judge: None }
+    Reading { base, relative: Relative::ToBase, home: sources.home, judge: None }
 }
 
 /// The flags, `--profile` among them.

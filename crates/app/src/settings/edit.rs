@@ -1,21 +1,26 @@
 //! Changes of the user's own settings file: one key at a time, comments and order kept.
 //!
 //! What is written was checked against the schema before; the file is replaced as a whole or not at all.
+//! From reading it to replacing it a lock is held, so no change of another process is lost.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::Write as _,
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
-use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
+use rustix::{
+    fs::{FlockOperation, flock},
+    io::retry_on_intr,
+};
+use toml_edit::{Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::{
     error::SettingsError,
     findings::Findings,
     layer::{
-        check::Reading,
+        check::{Reading, Relative},
         command_line::{self, key_path},
         files,
     },
@@ -59,19 +64,42 @@ pub(crate) struct SettingsFile<'a> {
     path: PathBuf,
     home: Option<&'a Path>,
     document: DocumentMut,
+    _locked: Locked,
+}
+
+/// The folder of the settings file, for this process alone until this is dropped.
+#[derive(Debug)]
+struct Locked {
+    _folder: File,
+}
+
+impl Locked {
+    /// Waits until nobody else changes the file. The folder is locked, and no file in it that somebody
+    /// could have put there.
+    fn wait(path: &Path) -> Result<Self, SettingsError> {
+        let folder = path.parent().unwrap_or(path);
+        let locked = fs::create_dir_all(folder).and_then(|()| {
+            let folder = File::open(folder)?;
+            retry_on_intr(|| flock(&folder, FlockOperation::LockExclusive))?;
+            Ok(Self { _folder: folder })
+        });
+        locked.map_err(|source| SettingsError::Unwritten { path: path.to_owned(), source })
+    }
 }
 
 impl<'a> SettingsFile<'a> {
-    /// Opens `config.toml` in `attache_home`; a missing file counts as empty.
+    /// Opens `config.toml` in `attache_home` to change it; a missing file counts as empty. Others wait
+    /// until this is dropped.
     pub(crate) fn open(attache_home: &Path, home: Option<&'a Path>) -> Result<Self, SettingsError> {
         let path = attache_home.join("config.toml");
+        let locked = Locked::wait(&path)?;
         let text = files::text(&path)?.unwrap_or_default();
         // Parsed first by our own reader, whose errors have line and column.
         written_toml::read(&path, &text)?;
         let document = text.parse().map_err(|error: toml_edit::TomlError| {
             SettingsError::Unwritable { path: path.clone(), problem: error.message().to_owned() }
         })?;
-        Ok(Self { path, home, document })
+        Ok(Self { path, home, document, _locked: locked })
     }
 
     /// Where it is.
@@ -127,6 +155,11 @@ impl<'a> SettingsFile<'a> {
     /// Removes a key; whether it was there. A key that is not there and does not exist is an error.
     pub(crate) fn unset(&mut self, key: &str) -> Result<bool, SettingsError> {
         let names = key_path(key)?;
+        if let Some(document) = without_line(&self.document.to_string(), &names) {
+            self.document = document;
+            return Ok(true);
+        }
+        // A table, a value that shares its line, or nothing.
         let (last, tables) = names.names().split_last().ok_or_else(|| unknown(key))?;
         let mut table: &mut dyn TableLike = self.document.as_table_mut();
         for name in tables {
@@ -159,6 +192,27 @@ impl<'a> SettingsFile<'a> {
     }
 }
 
+/// The document without the lines of a key and its value; comments above them stay. `None` if they do not
+/// have lines of their own.
+fn without_line(text: &str, key: &KeyPath) -> Option<DocumentMut> {
+    let parsed = Document::parse(text).ok()?;
+    let (last, tables) = key.names().split_last()?;
+    let mut table: &dyn TableLike = parsed.as_table();
+    for name in tables {
+        table = table.get(name)?.as_table()?;
+    }
+    let (written, item) = table.get_key_value(last)?;
+    let (start, end) = (written.span()?.start, item.as_value()?.span()?.end);
+    let before = text.get(..start)?;
+    let line = before.rfind('\n').map_or(0, |at| at + 1);
+    let after = text.get(end..)?.find('\n').map_or(text.len(), |at| end + at + 1);
+    let indent = before.get(line..)?;
+    if !indent.trim().is_empty() {
+        return None;
+    }
+    format!("{}{}", before.get(..line)?, text.get(after..)?).parse().ok()
+}
+
 /// Whether the value is taken as text: for a text key, `5` means the string `5`.
 fn is_meant_as_text(key: &KeyPath, value: &Written) -> bool {
     let known = schema::fixed_keys().into_iter().find(|(path, _)| path == key);
@@ -172,22 +226,33 @@ fn unknown(key: &str) -> SettingsError {
     SettingsError::UnknownKey { key: key.to_owned(), nearest: None, origin: TYPED }
 }
 
+/// How the user's settings file is read.
+fn users<'a>(base: &'a Path, home: Option<&'a Path>) -> Reading<'a> {
+    Reading { base, relative: Relative::Refused, home, judge: None }
+}
+
 /// Checks what is to stand in the settings file: its keys, its values and its rules.
 fn check(written: written::Table, path: &Path, home: Option<&Path>) -> Result<(), SettingsError> {
     let base = path.parent().unwrap_or(path);
-    let table = command_line::strictly(written, &Reading { base, home, judge: None })?;
+    let table = command_line::strictly(written, &users(base, home))?;
     let mut findings = Findings::default();
     permissions::told(&table, |_| true, &mut findings);
     findings.slips.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Puts a text that somebody edited in the place of the settings file, if there is no slip in it.
+/// Puts a text that somebody edited in the place of the settings file, if there is no slip in it and the
+/// file is still as it was before.
 pub(crate) fn replace_edited(
     path: &Path,
     home: Option<&Path>,
+    before: &[u8],
     text: &str,
 ) -> Result<(), SettingsError> {
     check(written_toml::read(path, text)?, path, home)?;
+    let _locked = Locked::wait(path)?;
+    if fs::read(path).unwrap_or_default() != before {
+        return Err(SettingsError::ChangedMeanwhile { path: path.to_owned() });
+    }
     replace(path, home, text)
 }
 
@@ -195,15 +260,13 @@ pub(crate) fn replace_edited(
 /// key is not an error: of several, one can be removed after the other.
 fn replace(path: &Path, home: Option<&Path>, text: &str) -> Result<(), SettingsError> {
     let base = path.parent().unwrap_or(path);
-    Reading { base, home, judge: None }.check(written_toml::read(path, text)?)?;
-    let unwritable = |error: std::io::Error| SettingsError::Unwritable {
-        path: path.to_owned(),
-        problem: error.to_string(),
-    };
+    users(base, home).check(written_toml::read(path, text)?)?;
+    let unwritten =
+        |source: std::io::Error| SettingsError::Unwritten { path: path.to_owned(), source };
     // A link stays a link: what it leads to is replaced.
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = real.parent().unwrap_or(&real);
-    fs::create_dir_all(folder).map_err(unwritable)?;
+    fs::create_dir_all(folder).map_err(unwritten)?;
     let mode = fs::metadata(&real).map_or(0o600, |found| found.permissions().mode() & 0o777);
     let new = folder.join(format!(".config.toml.{}.new", std::process::id()));
     let written = (|| {
@@ -216,5 +279,5 @@ fn replace(path: &Path, home: Option<&Path>, text: &str) -> Result<(), SettingsE
         // The error is reported below.
         fs::remove_file(&new).unwrap_or_default();
     }
-    written.map_err(unwritable)
+    written.map_err(unwritten)
 }

@@ -34,6 +34,9 @@ pub(crate) enum SettingsError {
         origin: Box<Origin>,
         nearest: Option<String>,
     },
+    /// A path in a list that would do nothing.
+    #[error("{}`{path}` in `{key}` {unusable}", at(origin))]
+    UnusablePath { key: String, path: String, unusable: UnusablePath, origin: Box<Origin> },
     /// A key of the user's own settings that does not exist.
     #[error("{origin}: there is no setting `{key}`")]
     UnknownKey { key: String, nearest: Option<String>, origin: Origin },
@@ -52,12 +55,49 @@ pub(crate) enum SettingsError {
     /// The settings file cannot be changed.
     #[error("cannot change {path}: {problem}", path = path.display())]
     Unwritable { path: PathBuf, problem: String },
+    /// The disk refuses the change.
+    #[error("cannot change {path}: {source}", path = path.display())]
+    Unwritten { path: PathBuf, source: io::Error },
+    /// Somebody else changed the file while it was edited.
+    #[error("{path} was changed by another program meanwhile", path = path.display())]
+    ChangedMeanwhile { path: PathBuf },
     /// The chosen profile does not exist.
     #[error("{}there is no profile `{name}`", at(origin))]
     UnknownProfile { name: String, known: Vec<String>, nearest: Option<String>, origin: Origin },
     /// A key without a value that must have one; the built-in layer gives it.
     #[error("`{key}` has no value")]
     Unset { key: String },
+}
+
+/// Why a path would do nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(crate) enum UnusablePath {
+    #[error("is empty")]
+    Empty,
+    #[error("is a pattern, and only paths count there")]
+    Pattern,
+    #[error("is relative, and these settings hold in every project")]
+    Relative,
+    #[error("is the whole disk, which cannot be opened to commands in the sandbox")]
+    Everything,
+}
+
+impl UnusablePath {
+    fn hint(self, key: &str) -> String {
+        match self {
+            Self::Empty => "remove it, or write a path".into(),
+            Self::Pattern if key.ends_with("sandbox_deny_read") => {
+                "name files or folders; patterns can be rules: [permissions] deny = [\"Read(*.pem)\"]".into()
+            }
+            Self::Pattern => "name folders".into(),
+            Self::Relative => {
+                "write an absolute path or ~/…; a project's own .attache/config.toml takes relative paths".into()
+            }
+            Self::Everything => {
+                "name the folders that are needed, or use sandbox_mode = \"danger-full-access\"".into()
+            }
+        }
+    }
 }
 
 impl SettingsError {
@@ -74,6 +114,7 @@ impl SettingsError {
                 Some(nearest) => format!("did you mean \"{nearest}\"?"),
                 None => correction(origin, expected),
             }),
+            Self::UnusablePath { key, unusable, .. } => Some(unusable.hint(key)),
             Self::UnknownKey { nearest, .. } => Some(match nearest {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 None => "`attache config` lists every setting".into(),
@@ -88,6 +129,10 @@ impl SettingsError {
             Self::Empty { key } => Some(format!("`attache config unset {key}` removes it")),
             Self::MalformedKey { .. } => Some("`attache config` lists every setting".into()),
             Self::Unwritable { .. } => Some("`attache config edit` opens the file".into()),
+            Self::Unwritten { .. } => {
+                Some("make its folder writable, or set ATTACHE_HOME to another folder".into())
+            }
+            Self::ChangedMeanwhile { .. } => Some("make the changes again".into()),
             Self::Unset { .. } => None,
         }
     }

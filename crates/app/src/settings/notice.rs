@@ -76,6 +76,23 @@ impl Notice {
         }
     }
 
+    /// The same of a file that may hold restrictions.
+    pub(super) fn broken_settings(error: &SettingsError) -> Self {
+        let notice = Self::broken_file(error);
+        let so = "every call is asked about, since what it denies is not known";
+        Self { message: format!("{}; {so}", notice.message), ..notice }
+    }
+
+    /// An approval policy of Codex that does not exist here.
+    pub(super) fn foreign_policy(file: &Path, policy: &str) -> Self {
+        Self {
+            file: Some(file.to_owned()),
+            keys: vec!["approval_policy".to_owned()],
+            message: format!("`approval_policy` {policy} is not known here, so the usual holds"),
+            hint: Some("attache config set approval_policy on-request".into()),
+        }
+    }
+
     /// An MCP file that has keys, but not the one that counts.
     pub(super) fn no_servers(file: &Path, keys: Vec<String>) -> Option<Self> {
         (!keys.is_empty()).then(|| Self {

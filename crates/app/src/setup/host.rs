@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
@@ -160,6 +161,8 @@ impl Setup {
         store: Arc<dyn Store>,
         model: Option<(&str, Arc<dyn Model>)>,
     ) -> Result<Runtime, Failure> {
+        self.require_visible_workspace()?;
+        self.require_bare_hosts()?;
         let mut switchboard = self.switchboard();
         switchboard.local.extend(model.map(|(name, model)| (name.to_owned(), model)));
         let settings = &self.settings;
@@ -209,6 +212,23 @@ impl Setup {
     pub(crate) fn temporary_root(&self) -> PathBuf {
         let temporary = self.environment.get("TMPDIR").filter(|path| path.starts_with('/'));
         PathBuf::from(temporary.unwrap_or("/tmp"))
+    }
+
+    /// Refuses private hosts that would match nothing.
+    fn require_bare_hosts(&self) -> Result<(), Failure> {
+        let is_bare = |host: &str| {
+            let host = host.trim();
+            let address = host.trim_start_matches('[').trim_end_matches(']');
+            address.parse::<IpAddr>().is_ok()
+                || !(host.is_empty() || host.contains([':', '/', '*']))
+        };
+        match self.settings.tools.web_fetch_private_hosts.iter().find(|host| !is_bare(host)) {
+            None => Ok(()),
+            Some(host) => Err(Failure::usage(format!(
+                "`{host}` in `tools.web_fetch_private_hosts` is not the name or the address of a host"
+            ))
+            .hint("write the host alone, without scheme, port or path; every port of it counts")),
+        }
     }
 
     /// How commands are run.

@@ -1,12 +1,29 @@
 //! The sandbox as the settings want it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use attache_runtime::internal::sandbox::{Policy, ResourceLimits, places_of_keys};
 
 use super::Setup;
+use crate::failure::Failure;
 
 impl Setup {
+    /// Refuses to work in a folder that the settings hide: nothing of it could be shown to an agent.
+    pub(crate) fn require_visible_workspace(&self) -> Result<(), Failure> {
+        let hides = |hidden: &&PathBuf| {
+            let real = hidden.canonicalize();
+            self.working_directory.starts_with(real.as_ref().unwrap_or(hidden))
+        };
+        match self.settings.sandbox.deny_read.iter().find(hides) {
+            None => Ok(()),
+            Some(hidden) => Err(Failure::usage(format!(
+                "`sandbox_deny_read` hides {}, where agents are to work",
+                hidden.display()
+            ))
+            .hint("work in another folder, or take the entry out; `attache config sandbox_deny_read` says where it is")),
+        }
+    }
+
     /// What the commands of agents may do, in a workspace and with a temporary directory.
     pub(crate) fn sandbox_policy(&self, workspace: &Path, temp_dir: &Path) -> Policy {
         let sandbox = &self.settings.sandbox;

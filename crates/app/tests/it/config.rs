@@ -1,5 +1,7 @@
 //! `attache config`.
 
+use std::{fs, process::Stdio};
+
 use serde_json::json;
 
 use crate::{project, terminal::Terminal};
@@ -290,4 +292,85 @@ fn a_slip_in_a_project_asks_until_it_is_trusted_and_cannot_be_trusted() {
     let trusted = project.run(&["trust", "--project", "--yes"]);
     assert_eq!(trusted.code, Some(2), "{trusted:?}");
     assert!(trusted.stderr.contains("there is no setting `permissions.denny`"));
+}
+
+#[test]
+fn a_broken_file_of_a_project_is_told_with_what_follows() {
+    let project = project();
+    project.file(".attache/config.toml", "[permissions\n");
+    let ran = project.run(&["may", "Explore", "Read", "x"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for told in ["the project's settings file is ignored: ", "; every call is asked about"] {
+        assert!(ran.stderr.contains(told), "{told}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn changes_of_several_processes_at_once_are_all_kept() {
+    let project = project();
+    let keys = [
+        ("subagents.max_depth", "2"),
+        ("subagents.max_concurrent", "3"),
+        ("subagents.default_max_turns", "5"),
+        ("stall_seconds", "33"),
+        ("tool_timeout_seconds", "44"),
+        ("retention_days", "9"),
+        ("permissions.deny", "[\"Read(.env)\"]"),
+    ];
+    let set = keys.map(|(key, value)| project.command(&["config", "set", key, value]));
+    let names = ["m1", "m2", "m3", "m4", "m5"];
+    let added = names.map(|name| project.command(&["mcp", "add", name, "--", "cat"]));
+    let started: Vec<_> = set
+        .into_iter()
+        .chain(added)
+        .map(|mut command| command.stdout(Stdio::null()).spawn().unwrap())
+        .collect();
+    for mut process in started {
+        assert_eq!(process.wait().unwrap().code(), Some(0));
+    }
+    let text = fs::read_to_string(project.home().join(".attache/config.toml")).unwrap();
+    for (key, value) in keys {
+        let name = key.rsplit('.').next().unwrap();
+        assert!(text.contains(&format!("{name} = {value}")), "{key} is lost:\n{text}");
+    }
+    for name in names {
+        assert!(text.contains(&format!("[mcp_servers.{name}]")), "{name} is lost:\n{text}");
+    }
+}
+
+#[test]
+fn an_edited_file_that_another_process_changed_is_left_as_it_is() {
+    let project = project();
+    let file = project.file("~/.attache/config.toml", "model = \"old\"\n");
+    let meanwhile = format!("printf 'model = \"other\"\\n' > {} && echo >>", file.display());
+    let project = project.with_env("EDITOR", &meanwhile);
+    let ran = project.run(&["config", "edit"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("was changed by another program meanwhile"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("your changes are in "), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(file).unwrap(), "model = \"other\"\n");
+}
+
+#[test]
+fn a_removed_key_leaves_the_comments_above_it() {
+    let project = project();
+    let file = project.file(
+        "~/.attache/config.toml",
+        "# my own notes\nmodel = \"x\" # for now\n[subagents]\n# how deep\nmax_depth = 1\n",
+    );
+    for key in ["model", "subagents.max_depth"] {
+        assert_eq!(project.run(&["config", "unset", key]).code, Some(0));
+    }
+    let left = fs::read_to_string(file).unwrap();
+    assert_eq!(left, "# my own notes\n[subagents]\n# how deep\n");
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_said_with_what_to_do() {
+    let project = project().with_env("ATTACHE_HOME", "/proc/nope");
+    let ran = project.run(&["config", "set", "model", "x"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("cannot change /proc/nope/config.toml"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("set ATTACHE_HOME"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("config edit"), "{}", ran.stderr);
 }

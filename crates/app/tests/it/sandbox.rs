@@ -88,6 +88,19 @@ fn keys_and_the_programs_own_files_are_hidden() {
 }
 
 #[test]
+fn nobody_works_in_a_folder_that_is_hidden() {
+    let project = project();
+    for hidden in [project.root(), project.root().parent().unwrap().to_owned()] {
+        let setting = format!("sandbox_deny_read=[\"{}\"]", hidden.display());
+        for command in [&["run", "Explore", "x"][..], &["may", "Explore", "read_file", "x"]] {
+            let ran = project.run(&[command, &["-c", &setting]].concat());
+            assert_eq!(ran.code, Some(2), "{ran:?}");
+            assert!(ran.stderr.contains("`sandbox_deny_read` hides "), "{ran:?}");
+        }
+    }
+}
+
+#[test]
 fn refused_command_is_told_how_to_ask() {
     if !is_whole() {
         return;

@@ -19,7 +19,7 @@ use crate::{
         self,
         palette::{Tone, paint},
     },
-    settings::{self, SettingsFile},
+    settings::{self, SettingsError, SettingsFile},
     setup::settings_failure,
 };
 
@@ -116,8 +116,16 @@ fn unset(key: &str, place: &Place<'_>) -> Result<(Value, String), Failure> {
 }
 
 fn open<'a>(place: &Place<'a>) -> Result<SettingsFile<'a>, Failure> {
-    SettingsFile::open(&place.attache_home, place.home)
-        .map_err(|error| settings_failure(&error).hint("`attache config edit` opens the file"))
+    SettingsFile::open(&place.attache_home, place.home).map_err(|error| unopened(&error))
+}
+
+/// What is said when the settings file cannot be opened to change it.
+pub(crate) fn unopened(error: &SettingsError) -> Failure {
+    let failure = settings_failure(error);
+    match error {
+        SettingsError::Unwritten { .. } => failure,
+        _ => failure.hint("`attache config edit` opens the file"),
+    }
 }
 
 /// A copy is edited; it takes the file's place once it is right.
@@ -142,7 +150,7 @@ fn in_editor(place: &Place<'_>, environment: &Environment) -> Result<(Value, Str
     fs::create_dir_all(&place.attache_home).map_err(cannot)?;
     let copy = place.attache_home.join(format!("config.edit-{}.toml", std::process::id()));
     fs::write(&copy, &before).map_err(cannot)?;
-    let edited = edit_until_right(editor, &copy, place);
+    let edited = edit_until_right(editor, &copy, &before, place);
     let kept = edited.is_err();
     if !kept {
         // It has done its service.
@@ -156,7 +164,12 @@ fn in_editor(place: &Place<'_>, environment: &Environment) -> Result<(Value, Str
     Ok((json!({ "changed": changed, "path": path }), told))
 }
 
-fn edit_until_right(editor: &str, copy: &Path, place: &Place<'_>) -> Result<Vec<u8>, Failure> {
+fn edit_until_right(
+    editor: &str,
+    copy: &Path,
+    before: &[u8],
+    place: &Place<'_>,
+) -> Result<Vec<u8>, Failure> {
     loop {
         let status = Command::new("sh")
             // The shell splits what EDITOR says, as everybody expects.
@@ -179,11 +192,11 @@ fn edit_until_right(editor: &str, copy: &Path, place: &Place<'_>) -> Result<Vec<
         let text = fs::read_to_string(copy).map_err(|error| {
             Failure::unsuccessful("cannot read what was edited").because(&error)
         })?;
-        let unchanged = fs::read(&place.file).is_ok_and(|before| before == text.as_bytes());
-        let checked = if unchanged || (text.is_empty() && !place.file.exists()) {
+        let unchanged = before == text.as_bytes();
+        let checked = if unchanged {
             Ok(())
         } else {
-            settings::replace_edited(&place.file, place.home, &text)
+            settings::replace_edited(&place.file, place.home, before, &text)
         };
         let Err(error) = checked else { return Ok(text.into_bytes()) };
         let failure = settings_failure(&error);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::login;
 use crate::{
+    commands::config::edit::unopened,
     failure::{Exit, Failure},
     print::{
         self, harmless,
@@ -236,8 +237,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
 }
 
 fn open(setup: &Setup) -> Result<SettingsFile<'_>, Failure> {
-    SettingsFile::open(&setup.attache_home, setup.home.as_deref())
-        .map_err(|error| settings_failure(&error).hint("`attache config edit` opens the file"))
+    SettingsFile::open(&setup.attache_home, setup.home.as_deref()).map_err(|error| unopened(&error))
 }
 
 fn tell(

@@ -8,7 +8,7 @@ use std::path::Path;
 use attache_kernel::id::nearest;
 
 use crate::settings::{
-    error::SettingsError,
+    error::{SettingsError, UnusablePath},
     origin::Origin,
     schema::{Judged, Key, Keys, Kind, ProjectUse, ROOT, Shape},
     written::{KeyPath, Node, Table, Value},
@@ -18,10 +18,21 @@ use crate::settings::{
 pub(crate) struct Reading<'a> {
     /// What relative paths start from.
     pub(crate) base: &'a Path,
+    /// Whether entries of lists of paths may be relative.
+    pub(crate) relative: Relative,
     /// What `~` stands for.
     pub(crate) home: Option<&'a Path>,
     /// Who decides what may be set; none where everything may.
     pub(crate) judge: Option<Judge<'a>>,
+}
+
+/// Whether a path in a list may be relative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relative {
+    /// It starts from the base.
+    ToBase,
+    /// The layer holds in every project, so it is not known what the path starts from.
+    Refused,
 }
 
 /// Decides what the files of an untrusted project may set.
@@ -188,10 +199,50 @@ impl Reading<'_> {
             }
         };
         if kind.accepts(&value) {
+            self.require_usable(at, kind, &value)?;
             Ok(Node::new(self.resolved(kind, value), origin))
         } else {
             Err(wrong_value(at, kind, &value, origin))
         }
+    }
+
+    /// Refuses entries of a list of paths that would do nothing: they may be restrictions.
+    fn require_usable(&self, at: &KeyPath, kind: Kind, value: &Value) -> Result<(), SettingsError> {
+        let (Kind::Paths, Value::List(items)) = (kind, value) else { return Ok(()) };
+        for Node { value, origin } in items {
+            let Value::Text(text) = value else { continue };
+            if let Some(unusable) = self.unusable(at, text) {
+                return Err(SettingsError::UnusablePath {
+                    key: at.to_string(),
+                    path: text.clone(),
+                    unusable,
+                    origin: Box::new(origin.clone()),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn unusable(&self, at: &KeyPath, text: &str) -> Option<UnusablePath> {
+        if text.trim().is_empty() {
+            return Some(UnusablePath::Empty);
+        }
+        if text.contains("${") {
+            return None;
+        }
+        let Value::Path(path) = self.path(text.to_owned()) else { return None };
+        if text.contains(['*', '?', '[']) && path.symlink_metadata().is_err() {
+            return Some(UnusablePath::Pattern);
+        }
+        let is_whole = text.starts_with('/') || text == "~" || text.starts_with("~/");
+        if !is_whole && self.relative == Relative::Refused {
+            return Some(UnusablePath::Relative);
+        }
+        let is_writable_root = at.names().last().is_some_and(|name| name == "writable_roots");
+        // What an untrusted project may not set is told as such.
+        let may_be_set = self.judge.is_none();
+        let is_everything = path.components().eq(Path::new("/").components());
+        (is_writable_root && is_everything && may_be_set).then_some(UnusablePath::Everything)
     }
 
     fn open(

@@ -39,9 +39,16 @@ pub(crate) fn read_toml(path: &Path) -> Result<Option<Table>, SettingsError> {
 }
 
 /// What Codex's settings file sets of what is shared.
-pub(crate) fn read_codex(path: &Path) -> Result<Option<Table>, SettingsError> {
+pub(crate) struct CodexFile {
+    pub(crate) table: Table,
+    /// Its approval policy, if there is none of that name here.
+    pub(crate) foreign_policy: Option<String>,
+}
+
+/// Reads Codex's settings file, if it is there.
+pub(crate) fn read_codex(path: &Path) -> Result<Option<CodexFile>, SettingsError> {
     Ok(read_toml(path)?.map(|mut table| {
-        keep_shared(&mut table);
+        let foreign_policy = keep_shared(&mut table);
         if let Some(Node { value: Value::Table(profiles), .. }) = table.get_mut("profiles") {
             for profile in profiles.values_mut() {
                 if let Value::Table(profile) = &mut profile.value {
@@ -49,17 +56,22 @@ pub(crate) fn read_codex(path: &Path) -> Result<Option<Table>, SettingsError> {
                 }
             }
         }
-        table
+        CodexFile { table, foreign_policy }
     }))
 }
 
-fn keep_shared(table: &mut Table) {
+/// Takes away what is Codex's own; the approval policy, if that is.
+fn keep_shared(table: &mut Table) -> Option<String> {
     table.retain(|key, _| SHARED_WITH_CODEX.contains(&key.as_str()));
     // Codex has more policies than there are here; without one the usual holds.
     let is_known = |node: &Node| matches!(&node.value, Value::Text(word) if ApprovalPolicy::of_word(word).is_some());
-    if table.get("approval_policy").is_some_and(|node| !is_known(node)) {
-        table.remove("approval_policy");
+    if table.get("approval_policy").is_none_or(is_known) {
+        return None;
     }
+    Some(match table.remove("approval_policy")?.value {
+        Value::Text(word) => format!("\"{word}\""),
+        value => format!("as {}", value.kind()),
+    })
 }
 
 /// What an MCP file in JSON sets, if it is there.

@@ -50,6 +50,43 @@ fn a_wrong_type_of_every_kind_names_key_place_and_what_is_expected() {
     }
 }
 
+/// A setting, the column of the entry, why it would do nothing, and what to do.
+const USELESS: [(&str, u32, &str, &str); 6] = [
+    (
+        "sandbox_deny_read = [\"*.pem\"]",
+        22,
+        "`*.pem` in `sandbox_deny_read` is a pattern",
+        "Read(*.pem)",
+    ),
+    ("sandbox_deny_read = [\"\"]", 22, "`` in `sandbox_deny_read` is empty", "write a path"),
+    ("sandbox_deny_read = [\"a.txt\"]", 22, "`a.txt` in `sandbox_deny_read` is relative", "~/"),
+    (
+        "workspace_roots = [\"/a\", \"../out\"]",
+        26,
+        "`../out` in `workspace_roots` is relative",
+        "~/",
+    ),
+    ("workspace_roots = [\"/nowhere/*\"]", 20, "is a pattern", "name folders"),
+    (
+        "sandbox_workspace_write.writable_roots = [\"/\"]",
+        43,
+        "`/` in `sandbox_workspace_write.writable_roots` is the whole disk",
+        "danger-full-access",
+    ),
+];
+
+#[test]
+fn a_path_that_would_do_nothing_is_an_error() {
+    for (text, column, why, remedy) in USELESS {
+        let (message, hint) = World::new().user(text).error();
+        let place = format!("home/.attache/config.toml:1:{column}: ");
+        assert!(message.starts_with(&place) && message.contains(why), "{text}: {message}");
+        assert!(hint.contains(remedy), "{text}: {hint}");
+    }
+    let typed = World::new().typed("sandbox_deny_read=[\"**/*.pem\"]").error();
+    assert!(typed.0.contains("is a pattern"), "{typed:?}");
+}
+
 #[test]
 fn a_wrong_word_lists_the_words_and_the_nearest() {
     check(

@@ -208,15 +208,15 @@ fn a_file_in_place_of_the_directory_is_as_good_as_none() {
 #[test]
 fn relative_paths_start_where_they_are_written() {
     let world = World::new()
-        .user("workspace_roots = [\"x\", \"~/y\", \"~\", \"/z\"]")
+        .codex("sandbox_workspace_write.writable_roots = [\"x\"]")
+        .user("workspace_roots = [\"~/y\", \"~\", \"/z\"]")
         .file("repo/a/.attache/config.toml", "subagents.agents_dir = \"agents\"");
     let settings = world.load().settings;
-    assert_eq!(
-        settings.workspace_roots,
-        [world.path("home/.attache/x"), world.path("home/y"), world.path("home"), "/z".into(),]
-    );
+    assert_eq!(settings.workspace_roots, [world.path("home/y"), world.path("home"), "/z".into()]);
+    assert_eq!(settings.sandbox.writable_roots, [world.path("home/.codex/x")]);
     assert_eq!(settings.subagents.agents_dir, Some(world.path("repo/a/agents")));
-    let world = world.typed("subagents.agents_dir=typed");
+    let world = world.typed("subagents.agents_dir=typed").typed("sandbox_deny_read=[\"x\"]");
     let settings = world.load().settings;
     assert_eq!(settings.subagents.agents_dir, Some(world.path("repo/a/b/typed")));
+    assert_eq!(settings.sandbox.deny_read, [world.path("repo/a/b/x")]);
 }

@@ -412,3 +412,20 @@ fn rules_of_claude_that_cannot_be_read_fail_closed() {
         assert_eq!(world.slips(), [""; 0]);
     }
 }
+
+#[test]
+fn a_policy_of_codex_that_is_not_known_is_told_unless_the_user_has_one() {
+    for (written, found) in
+        [("\"on-failure\"", "\"on-failure\""), ("{ granular = true }", "as a table")]
+    {
+        let world = World::new().codex(&format!("approval_policy = {written}"));
+        let notices = world.load().findings.notices.into_iter();
+        let told: Vec<String> = notices.map(|notice| notice.message).collect();
+        assert_eq!(
+            told,
+            [format!("`approval_policy` {found} is not known here, so the usual holds")]
+        );
+        let own = world.user("approval_policy = \"untrusted\"");
+        assert_eq!(own.notices(), []);
+    }
+}

@@ -38,7 +38,7 @@ sandbox_deny_read = ["/b"]           OVER sandbox_deny_read = ["/a"]
 sandbox_deny_read = []               OVER sandbox_deny_read = ["/a"]
 sandbox_workspace_write.network_access = true
 sandbox_workspace_write.writable_git = true
-sandbox_workspace_write.writable_roots = ["/"]
+sandbox_workspace_write.writable_roots = ["/opt"]
 sandbox_workspace_write.writable_roots = ["/a", "/b"] OVER sandbox_workspace_write.writable_roots = ["/a"]
 "#;
 
