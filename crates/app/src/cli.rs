@@ -1,5 +1,6 @@
 //! The command line: what may be typed. What it means is decided in [`crate::setup`] and the commands.
 
+pub(crate) mod model_words;
 mod overrides;
 pub(crate) mod refusal;
 

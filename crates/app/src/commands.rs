@@ -48,6 +48,10 @@ pub(crate) fn run(
         // Works before anything is set up, and without a home.
         return completions::run(args);
     }
+    if let Some(variable) = environment.unreadable() {
+        return Err(Failure::usage(format!("the value of {variable} is not UTF-8"))
+            .hint("use a folder whose name is UTF-8"));
+    }
     let is_background = match &cli.command {
         Command::Run(args) => args.is_background(),
         Command::Exec(args) => args.is_background(),

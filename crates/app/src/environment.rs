@@ -12,6 +12,8 @@ use jiff::tz::TimeZone;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Environment {
     variables: BTreeMap<String, String>,
+    /// Variables of ours whose values are not UTF-8.
+    unreadable: Vec<String>,
 }
 
 /// The directory the program was started in.
@@ -49,9 +51,24 @@ pub(crate) fn today() -> String {
 impl Environment {
     /// The environment of this process; variables that are not UTF-8 are left out.
     pub(crate) fn of_process() -> Self {
-        std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect()
+        let mut environment = Self::default();
+        for (name, value) in std::env::vars_os() {
+            let Ok(name) = name.into_string() else { continue };
+            match value.into_string() {
+                Ok(value) => drop(environment.variables.insert(name, value)),
+                Err(_) if name == "HOME" || name.starts_with("ATTACHE_") => {
+                    environment.unreadable.push(name);
+                }
+                Err(_) => {}
+            }
+        }
+        environment
+    }
+
+    /// A variable that decides where things are or what holds, and cannot be read; another value than the
+    /// user's would be used without it.
+    pub(crate) fn unreadable(&self) -> Option<&str> {
+        self.unreadable.first().map(String::as_str)
     }
 
     /// The value of a variable, if it is set.
@@ -88,6 +105,7 @@ impl<Name: Into<String>, Value: Into<String>> FromIterator<(Name, Value)> for En
     fn from_iter<Pairs: IntoIterator<Item = (Name, Value)>>(pairs: Pairs) -> Self {
         Self {
             variables: pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            unreadable: Vec::new(),
         }
     }
 }

@@ -266,9 +266,14 @@ impl Setup {
                 .filter(|found| (Severity::Warning..=worst).contains(&found.severity));
             for problem in problems {
                 let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})"));
+                // The command goes on; only what ends it is called an error.
+                let label = match problem.severity {
+                    Severity::Error => "notice",
+                    severity => severity.as_str(),
+                };
                 print::aside(&format!(
                     "{} --agents: `{}`: {}{}",
-                    paint(Tone::Warning, &format!("{}:", problem.severity.as_str())),
+                    paint(Tone::Warning, &format!("{label}:")),
                     harmless(name),
                     harmless(&problem.message),
                     harmless(&hint.unwrap_or_default())

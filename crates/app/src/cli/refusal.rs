@@ -43,7 +43,18 @@ pub(crate) fn tell(
 /// How the words after `attache` want errors to be told.
 pub(crate) fn format(arguments: &[OsString]) -> OutputFormat {
     let mut words = arguments.iter().skip(1).take_while(|word| *word != "--");
-    if words.any(|word| word == "--json") { OutputFormat::Json } else { OutputFormat::Text }
+    while let Some(word) = words.next() {
+        let chosen = match word.to_str() {
+            Some("--json") => return OutputFormat::Json,
+            Some("--output-format") => words.next().and_then(|format| format.to_str()),
+            Some(word) => word.strip_prefix("--output-format="),
+            None => None,
+        };
+        if matches!(chosen, Some("json" | "stream-json")) {
+            return OutputFormat::Json;
+        }
+    }
+    OutputFormat::Text
 }
 
 /// Clap's own words, taken apart into message and hints.

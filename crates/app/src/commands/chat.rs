@@ -6,12 +6,12 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use attache_kernel::run::assignment::BackgroundWork;
-use clap::{Args, builder::NonEmptyStringValueParser};
+use clap::Args;
 use tokio::sync::mpsc;
 
 use super::run::{self, Approve, ClientArgs, Offer, RunArgs, RunOptions, Who, task};
 use crate::{
-    cli::Globals,
+    cli::{Globals, model_words::require_agreement},
     failure::{Exit, Failure},
     open_files,
     print::{
@@ -47,13 +47,18 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "last")]
     resume: Option<String>,
     /// The model to talk to.
-    #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long,
+        value_name = "MODEL",
+        value_parser = crate::cli::model_words::name,
+        add = super::completions::models()
+    )]
     model: Option<String>,
     /// The provider of that model.
     #[arg(
         long,
         value_name = "PROVIDER",
-        value_parser = NonEmptyStringValueParser::new(),
+        value_parser = crate::cli::model_words::name,
         add = super::completions::providers()
     )]
     provider: Option<String>,
@@ -106,6 +111,7 @@ impl ChatArgs {
 
 pub(crate) fn run(args: &ChatArgs, globals: &Globals, setup: &Setup) -> Result<Exit, Failure> {
     open_files::require_enough()?;
+    require_agreement(args.model.as_deref(), args.provider.as_deref())?;
     if !args.plain {
         return run_on_screen(args, globals, setup);
     }

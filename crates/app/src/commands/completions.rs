@@ -7,7 +7,7 @@ mod shells;
 use clap::Args;
 
 pub(crate) use self::{
-    candidates::{agents, overrides, profiles, providers, runs, settings},
+    candidates::{agents, dialects, models, overrides, profiles, providers, runs, settings, tools},
     shells::all as all_shells,
 };
 use crate::{
@@ -23,6 +23,7 @@ use crate::{
   attache completions fish > ~/.config/fish/completions/attache.fish")]
 pub(crate) struct CompletionsArgs {
     /// bash, elvish, fish, powershell or zsh.
+    #[arg(add = candidates::shells())]
     shell: String,
 }
 

@@ -2,7 +2,7 @@
 
 mod online;
 
-use std::{fs, path::Path};
+use std::{fs, io, path::Path};
 
 use attache_kernel::{agent::registry::Status, rights::confinement::Confinement};
 use attache_runtime::internal::{
@@ -147,28 +147,29 @@ fn print(checks: &[Check]) -> Result<(), Failure> {
 fn home(setup: &Setup) -> Check {
     let home = &setup.attache_home;
     let shown = home.display();
-    match fs::metadata(home) {
-        Ok(found) if found.permissions().readonly() => Check::error(
+    match (home.exists(), probed(home)) {
+        (true, Ok(())) => Check::ok("home", shown.to_string()),
+        (true, Err(error)) => Check::error(
             "home",
-            format!("{shown} cannot be written"),
+            format!("{shown} cannot be written: {error}"),
             "check its owner and permissions, or set ATTACHE_HOME",
         ),
-        Ok(_) => Check::ok("home", shown.to_string()),
-        Err(_) if !can_be_made(home) => Check::error(
+        (false, Ok(())) => Check::ok("home", format!("{shown} (created when first needed)")),
+        (false, Err(error)) => Check::error(
             "home",
-            format!("{shown} cannot be created"),
+            format!("{shown} cannot be created: {error}"),
             "check the owner and the permissions of the parent directory, or set ATTACHE_HOME",
         ),
-        Err(_) => Check::ok("home", format!("{shown} (created when first needed)")),
     }
 }
 
-/// Whether the nearest existing parent directory is writable.
-fn can_be_made(folder: &Path) -> bool {
-    let above = folder.ancestors().skip(1).find(|above| above.exists());
-    above.is_some_and(|above| {
-        above.is_dir() && rustix::fs::access(above, rustix::fs::Access::WRITE_OK).is_ok()
-    })
+/// Whether something can be put into a folder, or else into the nearest one above that there is: tried, since
+/// owner and permissions do not tell of read-only disks. Nothing is left behind.
+fn probed(folder: &Path) -> io::Result<()> {
+    let there = folder.ancestors().find(|above| above.exists()).unwrap_or(folder);
+    let probe = there.join(format!(".attache-doctor-{}", std::process::id()));
+    fs::create_dir(&probe)?;
+    fs::remove_dir(&probe)
 }
 
 fn project(setup: &Setup) -> Check {

@@ -42,7 +42,7 @@ pub(crate) struct ListArgs {
     #[arg(long, value_enum, value_name = "SCOPE")]
     scope: Option<ScopeFilter>,
     /// Only agents of this dialect: attache, claude, codex, gemini and so on.
-    #[arg(long, value_name = "DIALECT")]
+    #[arg(long, value_name = "DIALECT", add = super::completions::dialects())]
     dialect: Option<String>,
     /// Only agents with errors.
     #[arg(long)]
@@ -140,6 +140,9 @@ fn print(inventory: &Inventory, setup: &Setup) -> Result<(), Failure> {
     }
     let rows: Vec<_> = inventory.records.iter().map(row).collect();
     let headings = ["NAME", "SCOPE", "MODEL", "TOOLS", "STATE", "DESCRIPTION"];
+    if inventory.records.is_empty() && setup.settings.subagents.enabled {
+        print::out("no agents\n")?;
+    }
     if !inventory.records.is_empty() {
         // On a narrow terminal names and states stay whole, and descriptions wrap.
         let order = [(3, 0), (1, 0), (5, 24), (2, 0), (4, 10), (0, 16)];

@@ -37,6 +37,7 @@ pub(crate) struct MayArgs {
     #[arg(add = super::completions::agents())]
     agent: String,
     /// The tool, by any of its names.
+    #[arg(add = super::completions::tools())]
     tool: String,
     /// The command, path, address or agent of the call; or all arguments as one JSON object.
     #[arg(value_name = "COMMAND|JSON", allow_hyphen_values = true)]
@@ -63,6 +64,7 @@ pub(crate) fn run(args: &MayArgs, setup: &Setup) -> Result<Exit, Failure> {
     let tool = tool(&args.tool)?;
     let arguments = arguments(&tool, args.arguments.as_deref())?;
     setup.require_enabled()?;
+    setup.require_visible_workspace()?;
     let inventory = setup.inventory()?;
     let record = inventory.find(&args.agent).map_err(|error| lookup_failure(&error))?;
     let Some(definition) = &record.definition else {

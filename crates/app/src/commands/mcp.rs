@@ -60,7 +60,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "NAME", requires = "http")]
     pub(crate) allow_host: Vec<String>,
     /// The model of agents for which a call names none; `host` is the host's own, through sampling.
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", value_parser = crate::cli::model_words::name)]
     pub(crate) model: Option<String>,
     /// Give each agent a tool of its own beside the others, with the agent's inputs as arguments.
     #[arg(long)]

@@ -49,7 +49,7 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "TOOLS")]
     tools: Option<String>,
     /// Model the agent runs on [default: the parent's].
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", value_parser = crate::cli::model_words::name)]
     model: Option<String>,
     /// Create the agent for all your projects, not only for this one.
     #[arg(long)]

@@ -24,7 +24,7 @@ use attache_runtime::internal::{
 };
 use clap::{
     ArgMatches, Args, ValueEnum,
-    builder::{NonEmptyStringValueParser, PossibleValuesParser},
+    builder::PossibleValuesParser,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -114,13 +114,18 @@ pub(crate) struct RunOptions {
     #[arg(short, long, value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
     /// The model to run on.
-    #[arg(long, value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(
+        long,
+        value_name = "MODEL",
+        value_parser = crate::cli::model_words::name,
+        add = super::completions::models()
+    )]
     pub(super) model: Option<String>,
     /// The provider of that model.
     #[arg(
         long,
         value_name = "PROVIDER",
-        value_parser = NonEmptyStringValueParser::new(),
+        value_parser = crate::cli::model_words::name,
         add = super::completions::providers()
     )]
     pub(super) provider: Option<String>,
@@ -371,7 +376,11 @@ pub(super) async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<(Exit, Ru
             Ok(result) => result,
             Err(error) => {
                 let failure = Failure::unsuccessful(error.to_string());
-                printer.aside(&failure.told(setup.format));
+                let told = match format {
+                    RunFormat::Text => OutputFormat::Text,
+                    RunFormat::Json | RunFormat::StreamJson => OutputFormat::Json,
+                };
+                printer.aside(&failure.told(told));
                 printer.finish().await?;
                 return Ok::<_, Failure>(failure.exit);
             }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use attache_kernel::{
     agent::{
         definition::{Definition, McpServer, ToolAccess, Trust},
-        registry::{Inventory, Record},
+        registry::{Inventory, Record, Status},
     },
     path_text,
     rights::{rule::ToolRule, tool_name::BuiltinTool},
@@ -176,9 +176,9 @@ fn chosen<'a>(
     inventory: &'a Inventory,
 ) -> Result<Vec<&'a Record>, Failure> {
     if args.all {
-        // Of what cannot be read there is nothing to trust.
+        // Of what cannot be run there is nothing to trust.
         let untrusted =
-            |record: &&Record| record.trusted == Trust::Untrusted && record.definition.is_some();
+            |record: &&Record| record.trusted == Trust::Untrusted && !has_errors(record);
         return Ok(inventory.records.iter().filter(untrusted).collect());
     }
     args.names
@@ -192,9 +192,20 @@ fn chosen<'a>(
                 ))
                 .hint("it comes with the program or this session, and is trusted as it is"));
             }
+            if has_errors(record) {
+                return Err(Failure::usage(format!(
+                    "the agent `{}` has errors, so nobody can say what it would get",
+                    harmless(&record.name)
+                ))
+                .hint("`attache validate` shows them; trust it once they are corrected"));
+            }
             Ok(record)
         })
         .collect()
+}
+
+fn has_errors(record: &Record) -> bool {
+    record.status == Status::Invalid || record.definition.is_none()
 }
 
 fn project_files(setup: &Setup) -> Result<Vec<Subject>, Failure> {

@@ -45,6 +45,10 @@ fn agent_names_are_completed() {
         ("attache list -c subagents.auto", "subagents.auto_route="),
         ("attache list -c durability=m", "machine"),
         ("attache config set retention", "retention_days"),
+        ("attache may reviewer write_f", "write_file"),
+        ("attache completions po", "powershell"),
+        ("attache list --dialect gem", "gemini"),
+        ("attache run reviewer --model off", "offline"),
     ] {
         assert_eq!(completed_by_bash(&project, line), expected, "{line}");
     }

@@ -82,3 +82,25 @@ fn sandbox_is_tried_and_its_level_told() {
     assert_eq!(none["level"], "warning");
     assert_eq!(none["detail"], "danger-full-access: commands are not confined");
 }
+
+#[test]
+fn a_home_that_cannot_be_made_is_named() {
+    let project = project().with_env("ATTACHE_HOME", "/proc/nope");
+    let ran = project.run(&["doctor"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("/proc/nope cannot be created: "), "{}", ran.stdout);
+}
+
+#[test]
+fn a_home_whose_name_is_not_utf8_is_an_error_and_no_other_is_used() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+    let project = project();
+    let output = project
+        .command(&["config", "path"])
+        .env("ATTACHE_HOME", OsStr::from_bytes(b"/tmp/h\xe9m"))
+        .output()
+        .unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("the value of ATTACHE_HOME is not UTF-8"), "{told}");
+}

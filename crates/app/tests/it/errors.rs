@@ -15,6 +15,9 @@ fn an_error_is_one_object_with_json() {
         (&["list", "--json", "--jsn"], "unexpected argument '--jsn'", "--json"),
         (&["list", "--json", "-c", "subagents.max_dept=1"], "max_dept", "subagents.max_depth"),
         (&["--json"], "there is no command", "--help"),
+        (&["run", "Exlpore", "x", "--output-format", "json"], "no agent `Exlpore`", "Explore"),
+        (&["run", "Exlpore", "x", "--output-format=stream-json"], "no agent `Exlpore`", "Explore"),
+        (&["exec", "--output-format", "stream-json", "--jsn"], "unexpected argument", "--json"),
     ] {
         let ran = project.run(arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
@@ -25,6 +28,30 @@ fn an_error_is_one_object_with_json() {
         assert!(error["error"]["message"].as_str().unwrap().contains(message), "{error}");
         assert!(error["error"]["hint"].as_str().unwrap().contains(hint), "{error}");
     }
+}
+
+#[test]
+fn the_object_is_the_last_line_whatever_is_noticed_before() {
+    let project = project();
+    project.file(".attache/config.toml", "[model_providers.x]\nbase_url = \"https://x.example\"\n");
+    for arguments in [
+        &["run", "Exlpore", "x", "--json"][..],
+        &["run", "Exlpore", "x", "--output-format", "stream-json"],
+    ] {
+        let ran = project.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        let (last, before) = lines.split_last().unwrap();
+        assert!(!before.is_empty(), "nothing was noticed: {}", ran.stderr);
+        assert!(before.iter().all(|line| line.starts_with("notice: ")), "{}", ran.stderr);
+        let error: Value = serde_json::from_str(last).unwrap();
+        assert!(error["error"]["message"].is_string(), "{error}");
+    }
+    let listed = project.run(&["--agents", "{\"a\":{}}", "list", "--json"]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(listed.stderr.contains("notice: --agents: `a`: "), "{}", listed.stderr);
+    assert!(listed.stderr.contains("write them in `prompt`"), "{}", listed.stderr);
+    assert!(!listed.stderr.contains("error:"), "{}", listed.stderr);
 }
 
 #[test]
@@ -199,5 +226,41 @@ fn an_empty_value_is_not_taken_for_an_omitted_one() {
         let ran = project.run(arguments);
         assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:?}");
         assert!(!ran.stderr.contains("no model provider"), "{arguments:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_model_and_a_provider_that_do_not_go_together_are_refused() {
+    let project = project();
+    for (words, told) in [
+        (&["--model", ""][..], "it is empty"),
+        (&["--provider", "  "], "it is empty"),
+        (&["--provider", "offline", "--model", "gpt-5"], "--provider offline has one model"),
+        (&["--model", "offline", "--provider", "openai"], "--model offline is built in"),
+    ] {
+        for command in [&["run", "Explore", "x"][..], &["exec", "x"], &["chat", "--plain"]] {
+            let ran = project.run(&[command, words].concat());
+            assert_eq!(ran.code, Some(2), "{command:?} {words:?}: {ran:?}");
+            assert!(ran.stderr.contains(told), "{words:?}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_private_host_that_would_match_nothing_is_refused() {
+    let project = project();
+    for (host, is_right) in [
+        ("127.0.0.1:8080", false),
+        ("http://localhost", false),
+        ("", false),
+        ("localhost", true),
+        ("::1", true),
+        ("[::1]", true),
+    ] {
+        let setting = format!("tools.web_fetch_private_hosts=[\"{host}\"]");
+        let ran = project.run(&["run", "Explore", "zebra", "-c", &setting]);
+        assert_eq!(ran.code == Some(0), is_right, "{host}: {ran:?}");
+        let told = ran.stderr.contains("`tools.web_fetch_private_hosts` is not the name");
+        assert_eq!(told, !is_right, "{host}: {}", ran.stderr);
     }
 }

@@ -318,3 +318,24 @@ fn a_list_can_be_narrowed() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("claude"), "{}", ran.stderr);
 }
+
+#[test]
+fn an_empty_list_says_so() {
+    let ran = project().run(&["list", "--dialect", "claude"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "no agents\n"), "{ran:?}");
+}
+
+#[test]
+fn a_file_in_utf16_is_read() {
+    let project = project();
+    let text = "---\r\nname: wide\r\ndescription: Größe\r\n---\r\nx\r\n";
+    let bytes = |unit: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(unit).collect()
+    };
+    for bytes in [bytes(u16::to_le_bytes), bytes(u16::to_be_bytes)] {
+        project.file(".claude/agents/wide.md", bytes);
+        let shown = project.json(&["show", "wide", "--json"]);
+        assert_eq!(shown["status"], "active", "{shown}");
+        assert_eq!(shown["definition"]["whenToUse"], "Größe", "{shown}");
+    }
+}

@@ -246,3 +246,15 @@ fn trust_that_is_withdrawn_during_a_run_counts_for_the_next_call() {
     assert!(!project.root().join("after.txt").exists());
     assert!(told.contains("the agent worker is no longer trusted"), "{told}");
 }
+
+#[test]
+fn an_agent_with_errors_cannot_be_trusted() {
+    let project = project();
+    project.file(".claude/agents/bad.md", "---\nname: bad\n---\nx\n");
+    let ran = project.run(&["trust", "bad", "--yes"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("the agent `bad` has errors"), "{}", ran.stderr);
+    let all = project.run(&["trust", "--all", "--yes"]);
+    assert!(!all.stdout.contains("bad"), "{all:?}");
+    assert_eq!(project.json(&["trust", "--list", "--json"]), serde_json::json!([]));
+}

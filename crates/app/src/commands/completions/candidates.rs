@@ -1,9 +1,12 @@
-//! The words that can stand in one place: agents, providers, settings, profiles, runs.
+//! The words that can stand in one place: agents, models, providers, settings, profiles, runs, tools.
 //!
 //! Case does not matter. A broken setup has no words: a shell cannot be told why.
 
 use std::ffi::OsStr;
 
+use attache_kernel::{
+    agent::definition::Dialect, model::catalogue, rights::tool_name::BuiltinTool,
+};
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 
 use crate::{
@@ -40,6 +43,33 @@ pub(crate) fn providers() -> ArgValueCompleter {
         let mut words: Vec<Word> = known.into_iter().map(|known| (known.id, known.name)).collect();
         words.push(("offline".to_owned(), Some("no language model".to_owned())));
         Some(words)
+    })
+}
+
+/// Names of tools.
+pub(crate) fn tools() -> ArgValueCompleter {
+    fixed(|| BuiltinTool::ALL.iter().map(|tool| tool.as_str().to_owned()).collect())
+}
+
+/// Dialects of agent files.
+pub(crate) fn dialects() -> ArgValueCompleter {
+    fixed(|| Dialect::ALL.iter().map(ToString::to_string).collect())
+}
+
+/// Shells that there is a script for.
+pub(crate) fn shells() -> ArgValueCompleter {
+    fixed(|| super::all_shells().names().map(str::to_owned).collect())
+}
+
+/// Models: those that are known, and the short names of the settings.
+pub(crate) fn models() -> ArgValueCompleter {
+    from_setup(|setup| {
+        let known = catalogue::all()
+            .map(|known| (known.id.to_owned(), Some(known.home.as_str().to_owned())));
+        let aliases = setup.settings.model_aliases.iter();
+        let aliases = aliases.map(|(name, model)| (name.clone(), Some(model.clone())));
+        let offline = ("offline".to_owned(), Some("no language model".to_owned()));
+        Some(known.chain(aliases).chain([offline]).collect())
     })
 }
 
@@ -90,6 +120,12 @@ pub(crate) fn overrides() -> ArgValueCompleter {
             }
         };
         matching(current, words)
+    })
+}
+
+fn fixed(words: fn() -> Vec<String>) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        matching(current, words().into_iter().map(|word| (word, None)).collect())
     })
 }
 

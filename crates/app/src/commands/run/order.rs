@@ -15,6 +15,7 @@ use attache_runtime::internal::{
 
 use super::{Offer, RunArgs, Who, routing, task};
 use crate::{
+    cli::model_words::require_agreement,
     environment,
     failure::Failure,
     no_effect,
@@ -32,6 +33,8 @@ pub(super) async fn order(
     runtime: &Runtime,
     store: &FileStore,
 ) -> Result<Order, Failure> {
+    let options = &args.options;
+    require_agreement(options.model.as_deref(), options.provider.as_deref())?;
     let mut routing = None;
     let (subject, task) = match args.resumes() {
         Some(earlier) => {

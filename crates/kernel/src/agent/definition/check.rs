@@ -175,9 +175,10 @@ impl Fields {
         if prompt.is_none() {
             let (message, hint) = match format {
                 Format::Markdown => ("there are no instructions", "write them below the header"),
-                Format::Yaml => {
-                    ("there are no instructions", "write them in `promptConfig.systemPrompt`")
-                }
+                Format::Yaml => (
+                    "there are no instructions",
+                    "write them in `prompt` or `promptConfig.systemPrompt`",
+                ),
                 Format::Toml => {
                     ("there are no instructions", "write them in `developer_instructions`")
                 }

@@ -85,6 +85,9 @@ fn bounded(file: File) -> io::Result<Result<Vec<u8>, Diagnostic>> {
 }
 
 fn decode(bytes: Vec<u8>, hash: Option<ContentHash>) -> Content {
+    if let Some(text) = from_utf16(&bytes) {
+        return Content::Text { text, warning: None, hash };
+    }
     match String::from_utf8(bytes) {
         Ok(text) => Content::Text { text, warning: None, hash },
         Err(error) => {
@@ -104,6 +107,18 @@ fn decode(bytes: Vec<u8>, hash: Option<ContentHash>) -> Content {
             Content::Text { text, warning: Some(warning), hash }
         }
     }
+}
+
+/// A text in UTF-16, as some shells write files; it begins with a mark of its byte order.
+fn from_utf16(bytes: &[u8]) -> Option<String> {
+    let (unit, rest): (fn([u8; 2]) -> u16, _) = match bytes {
+        [0xff, 0xfe, rest @ ..] => (u16::from_le_bytes, rest),
+        [0xfe, 0xff, rest @ ..] => (u16::from_be_bytes, rest),
+        _ => return None,
+    };
+    let (pairs, []) = rest.as_chunks::<2>() else { return None };
+    let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+    String::from_utf16(&units).ok()
 }
 
 fn failed(path: &Path, error: &io::Error) -> Content {
