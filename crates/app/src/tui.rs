@@ -96,6 +96,7 @@ pub(crate) async fn talk(beginning: Beginning, setup: &Setup) -> Result<Exit, Fa
         approver,
         messages,
         started,
+        chosen: (beginning.model.clone(), beginning.provider.clone()),
         model: beginning.model,
         provider: beginning.provider,
         after: beginning.resume,

@@ -9,7 +9,7 @@ use attache_kernel::run::assignment::BackgroundWork;
 use clap::Args;
 use tokio::sync::mpsc;
 
-use super::run::{self, Approve, ClientArgs, Offer, RunArgs, RunOptions, Who, task};
+use super::run::{self, Answers, Approve, ClientArgs, Offer, RunArgs, RunOptions, Who, task};
 use crate::{
     cli::{Globals, model_words::require_agreement},
     failure::{Exit, Failure},
@@ -104,6 +104,7 @@ impl ChatArgs {
             },
             who: Who::Main(BackgroundWork::Awaited),
             offer: Offer::Noted,
+            answers: Answers::Each,
             agent_stands_first: false,
         }
     }
@@ -175,11 +176,22 @@ async fn talk(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
             line = lines.next() => line,
             _ = tokio::signal::ctrl_c() => return Ok(Exit::Interrupted),
         };
-        let Some(line) = line else { return Ok(Exit::Success) };
+        let Some(line) = line else {
+            if is_terminal && !setup.quiet {
+                // The prompt has no end of line.
+                print::aside(&format!("\n{}", farewell(after.as_deref())));
+            }
+            return Ok(Exit::Success);
+        };
         let line = line?;
         match line.trim() {
             "" => {}
-            "/quit" | "/exit" => return Ok(Exit::Success),
+            "/quit" | "/exit" => {
+                if is_terminal && !setup.quiet {
+                    print::aside(&farewell(after.as_deref()));
+                }
+                return Ok(Exit::Success);
+            }
             "/help" => print::aside(PLAIN_HELP),
             // A path has a second slash, and a message more than one word.
             word if is_command(word) => {
@@ -195,6 +207,14 @@ async fn talk(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
                 }
             }
         }
+    }
+}
+
+/// The last words: an end of input that was typed while an answer was under way is seen only after it.
+fn farewell(last: Option<&str>) -> String {
+    match last {
+        Some(id) => format!("resume with: attache chat --plain --resume {id}"),
+        None => "nothing was said; `attache chat --plain` begins again".to_owned(),
     }
 }
 

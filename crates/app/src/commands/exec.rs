@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     output,
-    run::{self, ClientArgs, Offer, RunArgs, RunOptions, Who},
+    run::{self, Answers, ClientArgs, Offer, RunArgs, RunOptions, Who},
 };
 use crate::{
     background::{self, Launched},
@@ -67,6 +67,7 @@ impl ExecArgs {
             },
             who: Who::Main(work),
             offer: Offer::Asked,
+            answers: Answers::Last,
             agent_stands_first: false,
         }
     }

@@ -1,5 +1,6 @@
 //! `attache run AGENT TASK`: one agent, from task to result.
 
+mod answers;
 mod interrupts;
 mod order;
 mod pending;
@@ -28,6 +29,7 @@ use clap::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::answers::Answers;
 use self::interrupts::{Interrupts, quit_on_second};
 use crate::{
     approval::TerminalApprover,
@@ -91,6 +93,9 @@ pub(crate) struct RunArgs {
     /// Whether another agent that fits is offered, or only named.
     #[arg(skip)]
     pub(super) offer: Offer,
+    /// Which answers are printed.
+    #[arg(skip)]
+    pub(super) answers: Answers,
     /// Whether the agent's place on the command line is before `--resume`; after it, words are the task.
     #[arg(skip)]
     pub(super) agent_stands_first: bool,
@@ -370,8 +375,13 @@ pub(super) async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<(Exit, Ru
         }
         result
     };
+    let answers = async {
+        if args.answers == Answers::Each && format == RunFormat::Text {
+            answers::print_each(&handle, &printer, setup.quiet).await;
+        }
+    };
     let everything = async {
-        let (result, shown) = tokio::join!(working, shown);
+        let (result, shown, ()) = tokio::join!(working, shown, answers);
         let result = match result {
             Ok(result) => result,
             Err(error) => {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use attache_runtime::internal::clock;
-use crossterm::event::{Event as Input, EventStream};
+use crossterm::event::{Event as Input, EventStream, MouseEventKind};
 use futures_util::stream::FuturesUnordered;
 use rustix::process::kill_current_process_group;
 
@@ -18,7 +18,7 @@ use super::{
     state::{Request, State, blocks::Blocks, session::Session},
     terminal::Terminal,
     theme::Theme,
-    update::{Message, update},
+    update::{Message, Pace, update},
     view::{self, Moment},
 };
 use crate::{
@@ -34,6 +34,11 @@ const TICK: Duration = Duration::from_millis(250);
 /// How often what a full screen shows is read again.
 const REFRESH: Duration = Duration::from_secs(1);
 
+/// Letters that come faster are of one message.
+const PAUSE: Duration = Duration::from_millis(600);
+/// How many lines the wheel moves.
+const WHEEL: isize = 3;
+
 /// The screen, what it shows, and the keys.
 pub(super) struct Chat {
     terminal: Terminal,
@@ -43,6 +48,7 @@ pub(super) struct Chat {
     /// How many items stand above the live part.
     printed: usize,
     last_frame: Option<Instant>,
+    last_key: Option<Instant>,
     last_tick: Option<Instant>,
     is_dirty: bool,
     is_resized: bool,
@@ -59,6 +65,7 @@ impl Chat {
             theme: Theme::new(Stream::Out.colours()),
             printed: 0,
             last_frame: None,
+            last_key: None,
             last_tick: None,
             is_dirty: true,
             is_resized: false,
@@ -96,14 +103,24 @@ impl Chat {
 
     pub(super) fn input(&mut self, input: Input) -> Option<Message> {
         match input {
-            Input::Key(key) => Some(Message::Key(key)),
+            Input::Key(key) => {
+                let last = self.last_key.replace(Instant::now());
+                let is_flowing = last.is_some_and(|last| last.elapsed() < PAUSE);
+                let pace = if is_flowing { Pace::Flowing } else { Pace::Fresh };
+                Some(Message::Key(key, pace))
+            }
             Input::Paste(text) => Some(Message::Pasted(text)),
             Input::Resize(..) => {
                 self.is_resized = true;
                 self.is_dirty = true;
                 None
             }
-            Input::FocusGained | Input::FocusLost | Input::Mouse(_) => None,
+            Input::Mouse(mouse) => match mouse.kind {
+                MouseEventKind::ScrollUp => Some(Message::Wheel(-WHEEL)),
+                MouseEventKind::ScrollDown => Some(Message::Wheel(WHEEL)),
+                _ => None,
+            },
+            Input::FocusGained | Input::FocusLost => None,
         }
     }
 
@@ -203,14 +220,15 @@ impl Chat {
         if std::mem::take(&mut self.is_resized) {
             let (width, height) = crossterm::terminal::size()?;
             let size = ratatui::layout::Size::new(width, height);
-            let end = self.end(size);
+            let live = view::frame(&self.state, &self.moment(size)).lines.len();
+            let end = self.end(size, usize::from(height).saturating_sub(live));
             self.terminal.resized(size, &end)?;
             if self.state.page.is_none() {
                 self.printed = self.state.session.items.len();
             }
         }
         let moment = self.moment(self.terminal.size());
-        self.state.page_height = moment.height().saturating_sub(view::page::FRAME_LINES);
+        self.state.screen = moment.size;
         let frame = view::frame(&self.state, &moment);
         if self.state.page.is_some() {
             return self.terminal.show(&[], &frame);
@@ -226,19 +244,20 @@ impl Chat {
         Moment { now_ms, size, theme: self.theme }
     }
 
-    /// The end of the conversation: as many lines as a screen has.
-    fn end(&self, size: ratatui::layout::Size) -> Vec<ratatui::text::Line<'static>> {
+    /// The end of the conversation: as many lines as there is room for.
+    fn end(&self, size: ratatui::layout::Size, room: usize) -> Vec<ratatui::text::Line<'static>> {
         let moment = self.moment(size);
         let mut blocks = Vec::new();
         let mut rows = 0;
         for item in self.state.session.items.iter().rev() {
-            if rows >= moment.height() {
+            if rows >= room {
                 break;
             }
             let lines = view::finished(std::slice::from_ref(item), &self.state.blocks, &moment);
             rows += lines.len();
             blocks.push(lines);
         }
-        blocks.into_iter().rev().flatten().collect()
+        let over = rows.saturating_sub(room);
+        blocks.into_iter().rev().flatten().skip(over).collect()
     }
 }

@@ -45,9 +45,11 @@ pub(crate) struct Actions<'a> {
     pub(crate) messages: mpsc::UnboundedSender<Message>,
     /// Where the reader of a run that was started is put.
     pub(crate) started: mpsc::UnboundedSender<Conversation>,
-    /// The model and provider for the next message.
+    /// The model and provider for the next message; none keeps what the run before had.
     pub(crate) model: Option<String>,
     pub(crate) provider: Option<String>,
+    /// The model and provider that the user chose last, for conversations that begin.
+    pub(crate) chosen: (Option<String>, Option<String>),
     /// The run that the next message continues.
     pub(crate) after: Option<String>,
     /// The turn after which it branches off.
@@ -121,8 +123,8 @@ impl<'a> Actions<'a> {
             Effect::ToBackground(agents) => self.to_background(&agents),
             Effect::ListFiles => return Done::Later(self.files()),
             Effect::Model(model) => {
-                self.model = Some(model);
-                self.provider = None;
+                self.chosen = (Some(model), None);
+                (self.model, self.provider) = self.chosen.clone();
             }
             Effect::Approve(how) => {
                 if let Ok(how) = clap::ValueEnum::from_str(&how, true) {
@@ -132,6 +134,7 @@ impl<'a> Actions<'a> {
             Effect::Clear => {
                 self.after = None;
                 self.at = None;
+                (self.model, self.provider) = self.chosen.clone();
                 return Done::Yours(Command::Clear);
             }
             Effect::Load(what) => return Done::Later(self.load(what, Message::Loaded)),

@@ -17,7 +17,7 @@ pub(crate) use self::{code::diff_line, printed::printed};
 use self::{code::highlighted, inline::inline};
 use super::{
     state::{item::Piece, stream::fence_after},
-    text::{plain, wrapped},
+    text::{Break, plain, wrapped, wrapped_after},
     theme::Theme,
 };
 use crate::print::palette::Tone;
@@ -33,9 +33,10 @@ pub(crate) fn lines(piece: &Piece, width: usize, theme: Theme) -> Vec<Line<'stat
         fence_after(&mut fence, line);
         match (&before, &fence) {
             (Some(language), Some(_)) => {
-                let code = highlighted(line, language, theme);
-                let framed = framed(code, theme.tone(Tone::Faint));
-                shown.extend(wrapped(framed, width, 2));
+                let bar = Span::styled("│ ", theme.tone(Tone::Faint));
+                let mut code = highlighted(line, language, theme);
+                code.spans.insert(0, bar.clone());
+                shown.extend(wrapped_after(code, width, &bar, Break::Anywhere));
             }
             (None, Some(language)) => {
                 let name = if language.is_empty() { String::new() } else { format!(" {language}") };
@@ -53,11 +54,6 @@ pub(crate) fn lines(piece: &Piece, width: usize, theme: Theme) -> Vec<Line<'stat
         }
     }
     shown
-}
-
-fn framed(mut line: Line<'static>, style: Style) -> Line<'static> {
-    line.spans.insert(0, Span::styled("│ ", style));
-    line
 }
 
 /// A line outside of code and tables.
@@ -149,13 +145,35 @@ mod tests {
             shown("```rust\n  let a = *b * c;\n```", 40),
             ["╭─ rust", "│   let a = *b * c;", "╰─"]
         );
+        assert_eq!(
+            shown("```rust\n  let a = *b * c;\n```", 14),
+            ["╭─ rust", "│   let a = *b", "│  * c;", "╰─"]
+        );
     }
 
     #[test]
     fn a_table_has_columns() {
         assert_eq!(
             shown("| a | long name |\n|---|---:|\n| x | 1 |", 40),
-            ["a │ long name", "──┼──────────", "x │ 1"]
+            ["a │ long name", "──┼──────────", "x │         1"]
+        );
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_loses_nothing() {
+        assert_eq!(
+            shown(
+                "| a | what it says |\n|---|:---:|\n| x | one two three four |\n| 数据 | 五 |",
+                17
+            ),
+            [
+                "a    │  what it",
+                "     │    says",
+                "─────┼───────────",
+                "x    │  one two",
+                "     │ three four",
+                "数据 │     五",
+            ]
         );
     }
 

@@ -9,7 +9,7 @@ use attache_kernel::{
 };
 use attache_runtime::internal::store::{FileStore, RunState, StoreError, Summary, Transcript};
 
-use super::state::session::{Phase, Session};
+use super::state::session::Session;
 use crate::{
     failure::Failure,
     print::{number::count, palette::Tone},
@@ -124,9 +124,7 @@ fn belongs(id: &RunId, runs: &BTreeMap<RunId, Transcript>, chain: &[RunId]) -> b
 /// What was under way when the journals end does not go on.
 fn cut_off(session: &mut Session) {
     if session.is_open() {
-        session.phase = Phase::Idle;
-        session.calls.clear();
-        session.agents.clear();
+        session.cut_off();
         session.notice(
             Tone::Warning,
             "what was under way was cut off; the next message goes on from there",

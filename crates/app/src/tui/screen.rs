@@ -32,6 +32,8 @@ pub(crate) struct Screen<B: Backend> {
     cursor: Option<(u16, u16)>,
     /// Whether what is on the screen below `top` is not `shown`.
     is_stale: bool,
+    /// How many rows on the screen were there before this program.
+    above: u16,
 }
 
 impl<B: Backend> Screen<B> {
@@ -40,7 +42,7 @@ impl<B: Backend> Screen<B> {
         let size = backend.size()?;
         let top = top.min(size.height.saturating_sub(1));
         let (shown, cursor) = (Buffer::empty(Rect::ZERO), None);
-        Ok(Self { backend, size, top, shown, cursor, is_stale: true })
+        Ok(Self { backend, size, top, shown, cursor, is_stale: true, above: top })
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -117,13 +119,34 @@ impl<B: Backend> Screen<B> {
     }
 
     /// The terminal has another size. Its lines were broken anew by the terminal, so the screen is
-    /// emptied and shows the end of the conversation, which the caller lays out for the new width.
+    /// emptied and shows the end of the conversation, which the caller lays out for the new width and for the rows
+    /// that its live part leaves.
     pub(crate) fn resized(&mut self, size: Size, end: &[Line<'static>]) -> Result<(), B::Error> {
-        self.size = size;
-        self.backend.clear_region(ClearType::All)?;
-        self.replaced(0);
+        let was = std::mem::replace(&mut self.size, size);
         let rows = usize::from(size.height);
+        if end.len() < rows {
+            // What others wrote may be on the screen as well; it goes into the scrollback.
+            let taller = size.height.saturating_sub(was.height);
+            let times = was.width.div_ceil(size.width.max(1)).max(1);
+            let others = self.above.saturating_add(taller).saturating_mul(times);
+            let last = size.height.saturating_sub(1);
+            self.backend.set_cursor_position(Position::new(0, last))?;
+            self.backend.append_lines(others.min(size.height))?;
+        }
+        self.clear_rows()?;
+        self.replaced(0);
+        self.above = 0;
         self.print(end.get(end.len().saturating_sub(rows)..).unwrap_or_default())
+    }
+
+    /// Empties the screen row by row: some terminals put a screen that is cleared at once into the scrollback.
+    fn clear_rows(&mut self) -> Result<(), B::Error> {
+        if self.size.height > 1 {
+            self.backend.set_cursor_position(Position::new(0, 1))?;
+            self.backend.clear_region(ClearType::AfterCursor)?;
+        }
+        self.backend.set_cursor_position(Position::new(0, 0))?;
+        self.backend.clear_region(ClearType::CurrentLine)
     }
 
     /// Takes the live part away; what is written next stands in its place.
@@ -149,6 +172,7 @@ impl<B: Backend> Screen<B> {
             self.backend.set_cursor_position(Position::new(0, last))?;
             self.backend.append_lines(missing)?;
             self.top -= missing.min(self.top);
+            self.above -= missing.min(self.above);
         }
         Ok(())
     }
@@ -229,6 +253,33 @@ mod tests {
         screen.resized(Size::new(6, 3), &lines(&["one", "two", "three"])).unwrap();
         screen.draw(&frame(&["> "])).unwrap();
         assert_eq!(rows(screen.backend.buffer()), ["two", "three", ">"]);
+    }
+
+    #[test]
+    fn a_storm_of_sizes_repeats_nothing_in_the_scrollback_and_keeps_what_others_wrote() {
+        let mut backend = TestBackend::new(10, 4);
+        let before = Buffer::with_lines(["shell", "", "", ""]);
+        backend.draw(Buffer::empty(before.area).diff(&before).into_iter()).unwrap();
+        let mut screen = Screen::new(backend, 1).unwrap();
+        screen.print(&lines(&["one", "two"])).unwrap();
+        screen.draw(&frame(&["> "])).unwrap();
+        for height in [5, 4, 6, 5, 4] {
+            screen.backend.resize(10, height);
+            screen.resized(Size::new(10, height), &lines(&["one", "two"])).unwrap();
+            screen.draw(&frame(&["> "])).unwrap();
+        }
+        assert_eq!(rows(screen.backend.buffer()), ["one", "two", ">", ""]);
+        let kept = rows(screen.backend.scrollback());
+        assert!(kept.contains(&"shell".to_owned()), "{kept:?}");
+        screen.print(&lines(&["three", "four", "five", "six"])).unwrap();
+        screen.draw(&frame(&["> "])).unwrap();
+        let kept = rows(screen.backend.scrollback()).len();
+        for width in [8, 10, 6, 10] {
+            screen.backend.resize(width, 4);
+            screen.resized(Size::new(width, 4), &lines(&["four", "five", "six"])).unwrap();
+            screen.draw(&frame(&["> "])).unwrap();
+        }
+        assert_eq!(rows(screen.backend.scrollback()).len(), kept, "nothing more went up");
     }
 
     #[test]

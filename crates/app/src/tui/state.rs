@@ -6,6 +6,7 @@
 pub(crate) mod agent;
 pub(crate) mod blocks;
 pub(crate) mod call;
+pub(crate) mod clock;
 pub(crate) mod completion;
 pub(crate) mod composer;
 pub(crate) mod item;
@@ -15,6 +16,7 @@ pub(crate) mod session;
 pub(crate) mod stream;
 
 use attache_kernel::id::RunId;
+use ratatui::layout::Size;
 
 use self::{
     blocks::Blocks,
@@ -24,6 +26,7 @@ use self::{
     question::Asked,
     session::Session,
 };
+use crate::print::number::count;
 
 /// Everything that is shown.
 #[derive(Debug, Default)]
@@ -45,8 +48,8 @@ pub(crate) struct State {
     pub(crate) facts: Facts,
     /// The full screen over the conversation.
     pub(crate) page: Option<Page>,
-    /// How many lines of a text a full screen shows.
-    pub(crate) page_height: usize,
+    /// How large the screen was when it was drawn last.
+    pub(crate) screen: Size,
 }
 
 /// What is being done about a run, until its events tell.
@@ -75,18 +78,10 @@ pub(crate) struct Offer {
 /// Something to know in place of the status line, until the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Hint {
-    /// The next Ctrl-C quits.
-    Quit(String),
+    /// This key quits, if it comes again.
+    Quit(&'static str),
     /// Anything else.
     Said(String),
-}
-
-impl Hint {
-    pub(crate) fn text(&self) -> &str {
-        match self {
-            Self::Quit(text) | Self::Said(text) => text,
-        }
-    }
 }
 
 /// What is known before the first run.
@@ -105,6 +100,28 @@ pub(crate) struct Facts {
 }
 
 impl State {
+    /// What is said in place of the status line. What becomes of work under way is told as it is now.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self.hint.as_ref()? {
+            Hint::Quit(key) => Some(self.leaving(key)),
+            Hint::Said(text) => Some(text.clone()),
+        }
+    }
+
+    /// What the key does, if it comes again.
+    fn leaving(&self, key: &str) -> String {
+        let is_busy = self.session.is_busy() || self.request == Request::Starting;
+        let background = self.session.agents.iter().filter(|agent| agent.is_background).count();
+        let agents = count(background as u64, "background agent");
+        match (is_busy, background) {
+            (false, 0) => format!("{key} again quits"),
+            // The first Ctrl-C stops the answer itself.
+            (true, 0) if key == "Ctrl-C" => format!("{key} again quits"),
+            (true, 0) => format!("an answer is under way: {key} again stops it and quits"),
+            (_, _) => format!("{key} again stops {agents} and quits · k quits, they go on"),
+        }
+    }
+
     /// The agents that the main agent waits for.
     pub(crate) fn foreground(&self) -> Vec<RunId> {
         let waited_for = self.session.agents.iter().filter(|agent| !agent.is_background);

@@ -7,7 +7,7 @@ use std::{
     panic,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU16, Ordering},
     },
 };
 
@@ -17,17 +17,18 @@ use crossterm::{
     execute, queue,
     style::Print,
     terminal::{
-        BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-        disable_raw_mode, enable_raw_mode,
+        BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+        LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
     },
 };
 use ratatui::{backend::CrosstermBackend, layout::Size, text::Line};
 
 use super::screen::{Frame, Screen};
 
-/// The wheel moves through full screens with the arrow keys.
-const WHEEL_ON: &str = "\x1b[?1007h";
-const WHEEL_OFF: &str = "\x1b[?1007l";
+/// The wheel moves through full screens; in the conversation it is the terminal's, for its scrollback. Only buttons are
+/// asked for, not every movement. (The mode that turns the wheel into arrow keys does nothing in tmux.)
+const WHEEL_ON: &str = "\x1b[?1000h\x1b[?1006h";
+const WHEEL_OFF: &str = "\x1b[?1006l\x1b[?1000l";
 
 type Out = CrosstermBackend<BufWriter<Stdout>>;
 
@@ -66,6 +67,9 @@ impl Terminal {
         queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;
         self.screen.print(finished)?;
         self.screen.draw(frame)?;
+        if self.covered.is_none() {
+            self.held.top.store(self.screen.top(), Ordering::Relaxed);
+        }
         execute!(self.screen.backend_mut(), EndSynchronizedUpdate)
     }
 
@@ -99,6 +103,10 @@ impl Terminal {
 
     /// Gives the terminal to another program until [`Self::take_back`].
     pub(crate) fn give(&mut self) -> io::Result<()> {
+        if !self.held.is_held.load(Ordering::Relaxed) {
+            // It was given back when something panicked.
+            return Ok(());
+        }
         self.cover(false)?;
         self.screen.finish()?;
         self.held.give()
@@ -124,18 +132,24 @@ impl Drop for Terminal {
 struct Held {
     is_held: Arc<AtomicBool>,
     is_covered: Arc<AtomicBool>,
+    /// The row at which the live part of the conversation begins.
+    top: Arc<AtomicU16>,
 }
 
 impl Held {
     fn take() -> io::Result<Self> {
-        let held = Self { is_held: Arc::default(), is_covered: Arc::default() };
+        let held =
+            Self { is_held: Arc::default(), is_covered: Arc::default(), top: Arc::default() };
         held.enter()?;
         let (is_held, is_covered) = (Arc::clone(&held.is_held), Arc::clone(&held.is_covered));
+        let top = Arc::clone(&held.top);
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |panicked| {
             if is_held.swap(false, Ordering::Relaxed) {
-                // The panic is told either way.
+                // The panic is told either way, below the conversation, where the live part was.
                 drop(restored(is_covered.swap(false, Ordering::Relaxed)));
+                let from = cursor::MoveTo(0, top.load(Ordering::Relaxed));
+                drop(execute!(io::stdout(), from, Clear(ClearType::FromCursorDown)));
             }
             usual(panicked);
         }));
@@ -166,3 +180,6 @@ fn restored(is_covered: bool) -> io::Result<()> {
     out.flush()?;
     disable_raw_mode()
 }
+
+#[cfg(test)]
+mod tests;

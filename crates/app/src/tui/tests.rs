@@ -11,28 +11,34 @@ use attache_kernel::{
         assignment::{Assignment, Finish},
         event::{
             Event, Progress, StopReason,
+            compaction::Compaction,
             observed::{Detail, RunEvent},
         },
-        message::{AssistantPart, Message, ToolCall, ToolResult},
+        message::{self, AssistantPart, ToolCall, ToolResult},
         outcome::{Ending, RecoveredFrom, Status},
     },
 };
-use attache_runtime::internal::{approvals::Question, store::RunState};
+use attache_runtime::internal::{
+    approvals::{ApprovalAnswer, Question},
+    store::RunState,
+};
 use attache_testkit::{assignment::assignment_of, golden};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Size;
 use serde_json::{Value, json};
 
 use super::{
     state::{
         Offer, State,
-        page::{ListKind, ListPage, Page, TextPage},
+        page::{Cell, ListKind, ListPage, Page, Row, TextPage},
         question::{Asked, Stage},
         session::Session,
     },
     theme::Theme,
+    update::{Effect, Message, Pace, update},
     view::{self, Moment},
 };
-use crate::print::palette::Colours;
+use crate::print::palette::{Colours, Tone};
 
 /// The moment at which screens are drawn: 12 s after the events.
 const NOW: u64 = 1_794_045_612_000;
@@ -76,7 +82,7 @@ fn replied(text: &str, calls: &[(&str, &str, Value)]) -> Event {
         call: ToolCall::new(ToolCallId::new(*id), *name, arguments.to_string()),
     }));
     Event::Replied {
-        message: Arc::new(Message::Assistant { content }),
+        message: Arc::new(message::Message::Assistant { content }),
         dispositions: Vec::new(),
         stop: StopReason::ToolUse,
         usage: Usage { input_tokens: 1200, output_tokens: 34, ..Usage::default() },
@@ -288,23 +294,60 @@ fn a_run_that_another_one_had_started_answers_when_it_is_resumed() {
 
 #[test]
 fn full_screens_fit_wide_and_narrow_terminals() {
-    let row = |id: &str, state| super::state::page::Row {
+    let run = |id: &str, state: RunState, place: &str| Row {
         id: id.to_owned(),
-        text: format!(
-            "running     worker   5s here   2 turns   6,280 tokens  look at {id}  agent-1"
-        ),
-        short: format!("● worker look at {id} 5s"),
+        cells: vec![
+            Cell::new(Tone::Name, format!("{:<11}", state.as_str()), "●"),
+            Cell::same(Tone::Name, "worker"),
+            Cell::same(None, format!("look at {id} in every file of the project")),
+            Cell::same(Tone::Faint, "5s"),
+            Cell::new(Tone::Faint, place, place.get(..4).unwrap_or_default()),
+            Cell::new(Tone::Faint, "2 turns", "2t"),
+            Cell::new(Tone::Faint, "6,280 tokens", "7k"),
+            Cell::same(Tone::Faint, "agent-1234abcd"),
+        ],
         state: Some(state),
         turns: 2,
     };
-    let rows = vec![row("one", RunState::Running), row("two", RunState::Completed)];
-    let page = |kind| Page::List(ListPage::new(kind, rows.clone()));
-    let list = |kind| State { page: Some(page(kind)), ..State::default() };
-    check("board", &list(ListKind::Tasks));
-    check("agents-list", &list(ListKind::Agents));
-    check("conversations", &list(ListKind::Conversations));
+    let runs =
+        vec![run("one", RunState::Running, "elsewhere"), run("two", RunState::Completed, "")];
+    let agent = |name: &str, problems: &str, about: &str| Row {
+        id: name.to_owned(),
+        cells: vec![
+            Cell::same(Tone::Name, name),
+            Cell::new(Tone::Warning, "active, untrusted", "untrusted"),
+            Cell::same(Tone::Faint, "project"),
+            Cell::new(Tone::Warning, problems, problems.replace(" problem", "!")),
+            Cell::new(Tone::Name, "overrides 1", "^1"),
+            Cell::same(None, about),
+        ],
+        state: None,
+        turns: 0,
+    };
+    let agents = vec![
+        agent("lawyer", "", "Knows contracts and leases, and reads them"),
+        agent("baker", "1 problem", "Bakes bread"),
+    ];
+    let list = |kind, rows: &[Row]| State {
+        page: Some(Page::List(ListPage::new(kind, rows.to_vec()))),
+        ..State::default()
+    };
+    check("board", &list(ListKind::Tasks, &runs));
+    check("agents-list", &list(ListKind::Agents, &agents));
+    check("conversations", &list(ListKind::Conversations, &runs));
     let text = Page::Text(TextPage::new("Transcript of worker", &"a line of it\n".repeat(40)));
     check("transcript", &State { page: Some(text), ..State::default() });
+}
+
+#[test]
+fn the_end_of_a_text_is_reached_on_a_narrow_screen() {
+    let text: Vec<String> =
+        (0..20).map(|line| format!("line {line} {}", "word ".repeat(15))).collect();
+    let mut page = TextPage::new("Transcript", &text.join("\n"));
+    page.step(isize::MAX / 2, Size::new(40, 12));
+    let state = State { page: Some(Page::Text(page)), ..State::default() };
+    let screen = shown(&state, 40, 15);
+    assert!(screen.contains("line 19") && screen.contains("20 of 20 lines"), "{screen}");
 }
 
 #[test]
@@ -326,9 +369,8 @@ fn many_agents_have_a_line_each() {
     check("many", &state);
 }
 
-#[test]
-fn questions_name_the_agent_the_change_and_the_reason() {
-    let question = Question {
+fn asked() -> Question {
+    Question {
         request_id: QuestionId::new("agent-1/1"),
         agent_id: RunId::new("agent-1"),
         agent_type: AgentName::new("fixer"),
@@ -337,12 +379,78 @@ fn questions_name_the_agent_the_change_and_the_reason() {
         arguments: json!({"path": "src/a.rs"}),
         reason: "it writes a file".to_owned(),
         preview: Some("@@ -1 +1 @@\n-old\n+new".to_owned()),
-    };
-    let questions = vec![Asked::new(question.clone()), Asked::new(question)];
+    }
+}
+
+#[test]
+fn questions_name_the_agent_the_change_and_the_reason() {
+    let questions = vec![Asked::new(asked()), Asked::new(asked())];
     let mut state = State { questions, ..State::default() };
     check("question", &state);
     state.questions[0].stage = Stage::Words("not there".to_owned());
     check("question-words", &state);
+}
+
+#[test]
+fn the_clocks_of_an_agent_that_asks_and_of_those_that_wait_for_it_stand_still() {
+    let mut state = State { session: conversation(), ..State::default() };
+    let asks = Event::ApprovalRequested {
+        request_id: QuestionId::new("agent-w1/1"),
+        call_id: ToolCallId::new("c1"),
+        tool_name: "write_file".to_owned(),
+        reason: "it writes".to_owned(),
+        preview: None,
+    };
+    happened(&mut state.session, &worker(1), [Event::Started, turn(2), asks]);
+    happened(&mut state.session, &worker(2), [Event::Started, turn(2)]);
+    let screen = shown(&state, 80, 24);
+    // Twelve seconds after the events: only the second agent's time goes on.
+    assert!(screen.contains("Turn 2/50 (3s/300s) paused"), "{screen}");
+    assert!(screen.contains("Turn 2/50 (15s/300s)\n"), "{screen}");
+    assert!(screen.contains("Waits for your answer · its clock is paused at 0s"), "{screen}");
+    check("asking", &state);
+    // In the background, nobody waits for it.
+    let main = run("agent-1", "attache", "why does the test fail?", None);
+    let detached = Event::SubAgentDetached { agent_id: RunId::new("agent-w1") };
+    happened(&mut state.session, &main, [detached]);
+    let screen = shown(&state, 80, 24);
+    assert!(screen.contains("Working 12s"), "{screen}");
+    assert!(screen.contains("(3s/300s) paused"), "{screen}");
+}
+
+#[test]
+fn what_happens_to_the_context_is_told() {
+    let mut state = State { session: conversation(), ..State::default() };
+    let trimmed = || Compaction::Trimmed { call_ids: Vec::new(), freed_bytes: 9 };
+    let main = run("agent-1", "attache", "why does the test fail?", None);
+    happened(&mut state.session, &main, [Event::Compacted(trimmed())]);
+    let events = [Event::Started, turn(2), Event::Compacted(trimmed())];
+    happened(&mut state.session, &worker(1), events);
+    let screen = shown(&state, 80, 24);
+    assert!(screen.contains("old tool results were shortened to free context"), "{screen}");
+    assert!(screen.contains("│ its context was freed"), "{screen}");
+}
+
+#[test]
+fn letters_of_a_message_do_not_answer_a_question_that_comes_up() {
+    let key = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
+    let pressed = |state: &mut State, letter, pace| update(state, Message::Key(key(letter), pace));
+    let mut state = State::default();
+    pressed(&mut state, 'e', Pace::Flowing);
+    update(&mut state, Message::Asked(asked()));
+    assert_eq!(pressed(&mut state, 'a', Pace::Flowing), []);
+    assert_eq!(pressed(&mut state, 's', Pace::Flowing), []);
+    assert_eq!((state.composer.text(), state.questions.len()), ("eas", 1));
+    let answer = Effect::Answer(QuestionId::new("agent-1/1"), ApprovalAnswer::Once);
+    assert_eq!(pressed(&mut state, 'y', Pace::Fresh), [answer.clone()]);
+    // With an empty input the first key counts; with Ctrl held, none does.
+    let mut state = State::default();
+    update(&mut state, Message::Asked(asked()));
+    for letter in ['a', 's', 'y', 'n'] {
+        let held = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+        assert_eq!(update(&mut state, Message::Key(held, Pace::Fresh)), []);
+    }
+    assert_eq!(pressed(&mut state, 'y', Pace::Flowing), [answer]);
 }
 
 #[test]

@@ -53,41 +53,67 @@ pub(crate) fn cut(line: Line<'static>, width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
+/// A text that fits: what is too long ends with `…`.
+pub(crate) fn shortened(text: &str, width: usize) -> String {
+    cut(Line::raw(text.to_owned()), width).to_string()
+}
+
 /// The lines that a line takes in that width. Those after the first are indented.
 pub(crate) fn wrapped(line: Line<'static>, width: usize, indent: usize) -> Vec<Line<'static>> {
+    let indent = if indent + 8 > width.max(2) { 0 } else { indent };
+    let before = if indent == 0 { Span::default() } else { Span::raw(" ".repeat(indent)) };
+    wrapped_after(line, width, &before, Break::AtBlanks)
+}
+
+/// Where a line that is too long is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Break {
+    /// At a blank, if there is one; that blank is not shown.
+    AtBlanks,
+    /// Where it ends, so that nothing of it is left out.
+    Anywhere,
+}
+
+/// The lines that a line takes in that width. Those after the first begin with that piece.
+pub(crate) fn wrapped_after(
+    line: Line<'static>,
+    width: usize,
+    before: &Span<'static>,
+    at: Break,
+) -> Vec<Line<'static>> {
     let width = width.max(2);
-    let indent = if indent + 8 > width { 0 } else { indent };
     if line.width() <= width {
         return vec![line];
     }
-    let letters: Vec<(String, Style)> = line
+    let letters: Vec<(&str, Style)> = line
         .spans
         .iter()
-        .flat_map(|span| {
-            let letters = span.content.graphemes(true);
-            letters.map(|letter| (letter.to_owned(), span.style)).collect::<Vec<_>>()
-        })
+        .flat_map(|span| span.content.graphemes(true).map(|letter| (letter, span.style)))
         .collect();
     let mut lines = Vec::new();
     let mut rest = letters.as_slice();
     while !rest.is_empty() {
-        let before = if lines.is_empty() { 0 } else { indent };
-        let taken = fitting(rest, width - before);
+        let first = lines.is_empty().then(Span::default);
+        let before = first.as_ref().unwrap_or(before);
+        let taken = fitting(rest, width.saturating_sub(before.width()).max(1), at);
         let (row, left) = rest.split_at(taken);
         lines.push(joined(row, before));
         // The blank at which a line is broken belongs to neither part.
-        let blank = !left.is_empty() && left.first().is_some_and(|(letter, _)| letter == " ");
-        rest = left.get(usize::from(blank)..).unwrap_or_default();
+        let is_blank = left.first().is_some_and(|(letter, _)| *letter == " ");
+        let skipped = usize::from(is_blank && at == Break::AtBlanks);
+        rest = left.get(skipped..).unwrap_or_default();
     }
     lines
 }
 
 /// How many characters go into a row: up to the last blank that fits, or as many as fit.
-fn fitting(letters: &[(String, Style)], width: usize) -> usize {
+fn fitting(letters: &[(&str, Style)], width: usize, broken: Break) -> usize {
     let mut used = 0;
     let mut last_blank = None;
+    let mut is_indent = true;
     for (at, (letter, _)) in letters.iter().enumerate() {
-        if letter == " " && at > 0 {
+        is_indent &= *letter == " ";
+        if *letter == " " && !is_indent && broken == Break::AtBlanks {
             last_blank = Some(at);
         }
         used += letter.width();
@@ -98,10 +124,10 @@ fn fitting(letters: &[(String, Style)], width: usize) -> usize {
     letters.len()
 }
 
-fn joined(letters: &[(String, Style)], indent: usize) -> Line<'static> {
+fn joined(letters: &[(&str, Style)], before: &Span<'static>) -> Line<'static> {
     let mut spans: Vec<Span<'static>> = Vec::new();
-    if indent > 0 {
-        spans.push(Span::raw(" ".repeat(indent)));
+    if !before.content.is_empty() {
+        spans.push(before.clone());
     }
     let mut text = String::new();
     let mut style = letters.first().map(|(_, style)| *style).unwrap_or_default();
@@ -130,6 +156,16 @@ mod tests {
         assert_eq!(shown("- one two three four", 12, 2), ["- one two", "  three four"]);
         assert_eq!(shown("abcdefghij", 4, 0), ["abcd", "efgh", "ij"]);
         assert_eq!(shown("数据库数据库", 5, 0), ["数据", "库数", "据库"]);
+        assert_eq!(shown("  abcdefghij", 6, 0), ["  abcd", "efghij"], "an indent is no place");
+    }
+
+    #[test]
+    fn code_keeps_its_blanks_and_its_frame() {
+        let bar = Span::raw("│ ");
+        let line = Line::raw("│ a = b + c;");
+        let rows = wrapped_after(line, 8, &bar, Break::Anywhere);
+        let rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
+        assert_eq!(rows, ["│ a = b ", "│ + c;"]);
     }
 
     #[test]

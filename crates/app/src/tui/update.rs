@@ -21,7 +21,7 @@ use super::{
         Hint, Offer, Request, State,
         blocks::Blocks,
         completion::Completion,
-        page::{ListKind, Page, TextPage},
+        page::{ListKind, ListPage, Page, TextPage},
         question::Asked,
         session::Session,
     },
@@ -32,9 +32,11 @@ use crate::print::palette::Tone;
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A key was pressed.
-    Key(KeyEvent),
+    Key(KeyEvent, Pace),
     /// A text was pasted.
     Pasted(String),
+    /// The wheel moved that many lines down.
+    Wheel(isize),
     /// A run tells.
     Happened(Arc<RunEvent>),
     /// A run asks.
@@ -68,6 +70,15 @@ pub(crate) enum Message {
     Try(String),
     /// Time has passed.
     Tick,
+}
+
+/// When a key came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Right after another one, as letters of a word do.
+    Flowing,
+    /// After a pause.
+    Fresh,
 }
 
 /// Something to do.
@@ -155,20 +166,18 @@ pub(crate) enum Route {
 /// Changes the state, and says what to do.
 pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
     match message {
-        Message::Key(key) => keys::pressed(state, key),
+        Message::Key(key, pace) => keys::pressed(state, key, pace),
         Message::Pasted(text) => pasted(state, &text),
+        Message::Wheel(by) => {
+            page::wheeled(state, by);
+            Vec::new()
+        }
         Message::Happened(event) => {
             happened(state, &event);
             Vec::new()
         }
-        Message::Asked(question) => {
-            state.questions.push(Asked::new(question));
-            Vec::new()
-        }
-        Message::AskedForValue(question, label) => {
-            state.questions.push(Asked::for_value(question, label));
-            Vec::new()
-        }
+        Message::Asked(question) => asked(state, Asked::new(question)),
+        Message::AskedForValue(question, label) => asked(state, Asked::for_value(question, label)),
         Message::Withdrawn(id) => {
             state.questions.retain(|asked| asked.question.request_id != id);
             Vec::new()
@@ -227,6 +236,14 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
     }
 }
 
+/// A question comes up. Letters of a message that is being written do not answer it.
+fn asked(state: &mut State, mut asked: Asked) -> Vec<Effect> {
+    let is_typing = state.page.is_none() && !state.composer.is_empty();
+    asked.is_guarded = is_typing && state.questions.is_empty();
+    state.questions.push(asked);
+    Vec::new()
+}
+
 /// What a full screen that changes by itself reads again.
 fn refreshed(page: Option<&Page>) -> Vec<Effect> {
     let load = match page {
@@ -265,6 +282,13 @@ fn pasted(state: &mut State, text: &str) -> Vec<Effect> {
     if let Some(question) = state.questions.first_mut() {
         // A text that was pasted is not an answer; it may be words for one.
         if let super::state::question::Stage::Words(words) = &mut question.stage {
+            words.push_str(&text.replace(['\r', '\n'], " "));
+        }
+        return Vec::new();
+    }
+    if let Some(page) = &mut state.page {
+        // A full screen takes no text, unless a message is being written there.
+        if let Page::List(ListPage { message: Some(words), .. }) = page {
             words.push_str(&text.replace(['\r', '\n'], " "));
         }
         return Vec::new();

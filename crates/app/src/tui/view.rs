@@ -4,7 +4,9 @@ mod agents;
 mod block;
 mod composer;
 mod items;
+mod list;
 pub(crate) mod page;
+mod parts;
 mod question;
 mod status;
 
@@ -12,7 +14,9 @@ use ratatui::{
     layout::Size,
     text::{Line, Span},
 };
+use unicode_width::UnicodeWidthStr as _;
 
+use self::parts::{Gaps, Part, fitting};
 use super::{
     markdown,
     screen::Frame,
@@ -68,8 +72,9 @@ pub(crate) fn frame(state: &State, moment: &Moment) -> Frame {
             Some((u16::try_from(column).ok()?, u16::try_from(row + from).ok()?))
         });
         frame.lines.extend(lines);
-    } else if let (Some(hint), Some(last)) = (&state.hint, frame.lines.last_mut()) {
-        let text = format!(" {}", plain(hint.text()));
+    }
+    if let (Some(hint), Some(last)) = (state.hint(), frame.lines.last_mut()) {
+        let text = format!(" {}", plain(&hint));
         *last = cut(Line::styled(text, moment.theme.tone(Tone::Warning)), moment.width());
     }
     frame
@@ -78,15 +83,15 @@ pub(crate) fn frame(state: &State, moment: &Moment) -> Frame {
 /// The live part of the conversation.
 pub(crate) fn live(state: &State, moment: &Moment) -> Frame {
     let (below, cursor) = input(state, moment);
-    let status = status::line(state, moment);
+    let status = status::lines(state, moment);
     // A row is left for the end of the conversation.
-    let room = moment.height().saturating_sub(below.len() + 2);
+    let room = moment.height().saturating_sub(below.len() + status.len() + 1);
     let mut lines = under_way(state, room, moment);
     let over = lines.len().saturating_sub(room);
     lines.drain(..over);
     let cursor = cursor.map(|(column, row)| (column, row + lines.len()));
     lines.extend(below);
-    lines.push(status);
+    lines.extend(status);
     let cursor = cursor
         .and_then(|(column, row)| Some((u16::try_from(column).ok()?, u16::try_from(row).ok()?)));
     Frame { lines, cursor }
@@ -168,7 +173,17 @@ fn under_way(state: &State, room: usize, moment: &Moment) -> Vec<Line<'static>> 
 fn busy(state: &State, moment: &Moment) -> Option<Line<'static>> {
     let session = &state.session;
     let theme = moment.theme;
-    let seconds = moment.now_ms.saturating_sub(session.since_ms) / 1000;
+    let seconds = session.clock.seconds(moment.now_ms);
+    if session.is_busy() && session.clock.is_paused() && state.request != Request::Stopping {
+        let (long, short) =
+            (format!("its clock is paused at {seconds}s"), format!("paused at {seconds}s"));
+        let parts = vec![
+            Part::new(1, ["Waits for your answer", "Waits for you"]),
+            Part::new(2, [&long, &short]),
+        ];
+        let text = format!("∥{}", fitting(parts, Gaps::Wide, moment.width().saturating_sub(1)));
+        return Some(cut(Line::styled(text, theme.tone(Tone::Warning)), moment.width()));
+    }
     let doing = match &session.phase {
         Phase::Idle if state.request == Request::Starting => {
             let text = format!("{} Starting · Esc stops", moment.spinner());
@@ -184,12 +199,15 @@ fn busy(state: &State, moment: &Moment) -> Option<Line<'static>> {
             return Some(cut(Line::styled(text, theme.tone(Tone::Faint)), moment.width()));
         }
     };
-    let mut keys = format!(" {seconds}s · Esc stops");
+    let doing = format!("{} {doing}", moment.spinner());
+    let mut keys = vec![Part::new(3, [&format!("{seconds}s")]), Part::new(2, ["Esc stops", "Esc"])];
     if !state.foreground().is_empty() {
-        keys.push_str(" · Tab looks at agents · Ctrl-B background");
+        keys.push(Part::new(0, ["Tab looks at agents", "Tab agents"]));
+        keys.push(Part::new(1, ["Ctrl-B background", "Ctrl-B bg"]));
     }
+    let keys = fitting(keys, Gaps::Wide, moment.width().saturating_sub(doing.width()));
     let line = vec![
-        Span::styled(format!("{} {doing}", moment.spinner()), theme.tone(Tone::Name)),
+        Span::styled(doing, theme.tone(Tone::Name)),
         Span::styled(keys, theme.tone(Tone::Faint)),
     ];
     Some(cut(Line::from(line), moment.width()))

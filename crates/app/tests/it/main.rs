@@ -33,6 +33,7 @@ mod mcp;
 mod mcp_client;
 mod models;
 mod new;
+mod plain_chat;
 mod progress;
 mod providers;
 mod real_llm;

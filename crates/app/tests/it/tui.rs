@@ -1,7 +1,10 @@
 //! The terminal UI in a real terminal: what is typed, what is seen, and what is left behind.
 
+mod approvals;
 mod blocks;
 mod board;
+mod commands;
+mod ending;
 mod forms;
 mod manners;
 pub(crate) mod pty;

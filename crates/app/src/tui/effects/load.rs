@@ -1,10 +1,13 @@
 //! What full screens show, read from the store and the inventory.
 
+use std::collections::BTreeSet;
+
 use attache_kernel::{
     agent::{
         definition::Trust,
         registry::{Record, Status},
     },
+    id::RunId,
     run::{event::Event, file_change},
 };
 use attache_runtime::internal::{
@@ -17,13 +20,13 @@ use attache_runtime::internal::{
 use crate::{
     print::{
         diagnostics, diff,
-        number::{count, grouped},
+        number::count,
         palette::{Tone, paint},
         transcript::{Detail, Place, TranscriptPage, state_tone},
     },
     tui::{
         replay,
-        state::page::{ListKind, ListPage, Page, Row, TextPage},
+        state::page::{Cell, ListKind, ListPage, Page, Row, TextPage},
     },
 };
 
@@ -37,15 +40,19 @@ pub(super) fn runs(
     runtime: &Runtime,
 ) -> Result<Page, StoreError> {
     let now = clock::now();
-    let wanted = |run: &Summary| kind == ListKind::Tasks || replay::is_conversation(run);
-    let mut found: Vec<_> = store.list()?.into_iter().filter(wanted).collect();
+    let all = store.list()?;
+    // A conversation is one row: its latest message, which goes on from the others.
+    let earlier: BTreeSet<RunId> = all.iter().filter_map(|run| run.resumed_from.clone()).collect();
+    let is_latest = |run: &Summary| !earlier.contains(&run.agent_id);
+    let wanted =
+        |run: &Summary| kind == ListKind::Tasks || (replay::is_conversation(run) && is_latest(run));
+    let mut found: Vec<_> = all.into_iter().filter(wanted).collect();
     found.sort_by_key(|run| !is_open(run.state));
     let rows = found.into_iter().take(MOST_RUNS).map(|run| {
         let advance = store.advance(&run);
         let age = run.started_at.parse().map(|began| now.duration_since(began).as_secs().max(0));
         let age = age.map(shown_age).unwrap_or_default();
-        let place = place(&run, runtime);
-        row(&run, &format!("{age:>4} {place:<9}"), advance)
+        row(&run, age, place(&run, runtime), advance)
     });
     Ok(Page::List(ListPage::new(kind, rows.collect())))
 }
@@ -59,35 +66,28 @@ fn place(run: &Summary, runtime: &Runtime) -> &'static str {
     }
 }
 
-fn row(run: &Summary, when: &str, advance: Advance) -> Row {
-    let state = run.state.as_str();
-    let tone = state_tone(run.state);
-    let agent = run.agent_type.as_str();
-    let tokens = grouped(advance.total_tokens);
-    let short_id: String = run.agent_id.as_str().chars().take(14).collect();
-    let task = run.description.lines().next().unwrap_or_default();
-    let parts = format!("{when} {:>3} turns {tokens:>9} tokens", advance.turns);
-    let text = format!(
-        "{} {} {}  {task}  {}",
-        paint(tone, &format!("{state:<11}")),
-        paint(Tone::Name, &format!("{agent:<10}")),
-        paint(Tone::Faint, &parts),
-        paint(Tone::Faint, &short_id),
-    );
+fn row(run: &Summary, age: String, place: &str, advance: Advance) -> Row {
     let mark = match run.state {
         RunState::Running => "●",
         RunState::Queued => "○",
         RunState::Completed => "✓",
         RunState::Failed | RunState::Interrupted => "✗",
     };
-    let age = when.split_whitespace().next().unwrap_or_default();
-    let short = format!(
-        "{} {} {task} {}",
-        paint(tone, mark),
-        paint(Tone::Name, agent),
-        paint(Tone::Faint, age)
-    );
-    Row { id: run.agent_id.to_string(), text, short, state: Some(run.state), turns: advance.turns }
+    let tokens = advance.total_tokens;
+    let short_place = if place == "elsewhere" { "else" } else { place };
+    let short_id: String = run.agent_id.as_str().chars().take(14).collect();
+    let task = run.description.lines().next().unwrap_or_default();
+    let cells = vec![
+        Cell::new(state_tone(run.state), format!("{:<11}", run.state.as_str()), mark),
+        Cell::same(Tone::Name, run.agent_type.as_str()),
+        Cell::same(None, task),
+        Cell::same(Tone::Faint, age),
+        Cell::new(Tone::Faint, place, short_place),
+        Cell::new(Tone::Faint, count(advance.turns.into(), "turn"), format!("{}t", advance.turns)),
+        Cell::new(Tone::Faint, count(tokens, "token"), format!("{}k", tokens.div_ceil(1000))),
+        Cell::same(Tone::Faint, short_id),
+    ];
+    Row { id: run.agent_id.to_string(), cells, state: Some(run.state), turns: advance.turns }
 }
 
 fn is_open(state: RunState) -> bool {
@@ -163,28 +163,32 @@ pub(super) fn agents(runtime: &Runtime) -> Page {
         let about = record.definition.as_ref().and_then(|it| it.when_to_use.clone());
         let about = about.unwrap_or_default();
         let about = about.lines().next().unwrap_or_default();
-        let mut remarks: Vec<String> = Vec::new();
-        let problems = record.diagnostics.len() as u64;
-        if problems > 0 {
-            remarks.push(paint(Tone::Warning, &count(problems, "problem")));
-        }
-        if !record.overrides.is_empty() {
-            let text = format!("overrides {}", record.overrides.len());
-            remarks.push(paint(Tone::Name, &text));
-        }
-        remarks.push(about.to_owned());
-        let remarks = remarks.join(" · ");
-        let name = &record.name;
-        let text = format!(
-            "{} {} {} {remarks}",
-            paint(Tone::Name, &format!("{name:<20}")),
-            paint(tone, &format!("{state:<18}")),
-            paint(Tone::Faint, &format!("{:<8}", record.scope.as_str())),
-        );
-        let short = format!("{} {} {remarks}", paint(Tone::Name, name), paint(tone, &state));
-        Row { id: record.name, text, short, state: None, turns: 0 }
+        let counted = |number: usize, noun: &str| match number {
+            0 => String::new(),
+            number => count(number as u64, noun),
+        };
+        let problems = record.diagnostics.len();
+        let overrides = match record.overrides.len() {
+            0 => String::new(),
+            number => format!("overrides {number}"),
+        };
+        let short_state = state.replace("active, untrusted", "untrusted");
+        let cells = vec![
+            Cell::same(Tone::Name, record.name.as_str()),
+            Cell::new(tone, state, short_state),
+            Cell::same(Tone::Faint, record.scope.as_str()),
+            Cell::new(Tone::Warning, counted(problems, "problem"), marked('!', problems)),
+            Cell::new(Tone::Name, overrides, marked('^', record.overrides.len())),
+            Cell::same(None, about),
+        ];
+        Row { id: record.name, cells, state: None, turns: 0 }
     });
     Page::List(ListPage::new(ListKind::Agents, rows.collect()))
+}
+
+/// A number behind its mark; nothing for none.
+fn marked(mark: char, number: usize) -> String {
+    if number == 0 { String::new() } else { format!("{mark}{number}") }
 }
 
 fn state_of(record: &Record) -> (String, Tone) {

@@ -11,7 +11,7 @@ use attache_kernel::{
     },
 };
 
-use super::{call::Calls, item::FinishedCall};
+use super::{call::Calls, clock::Clock, item::FinishedCall};
 use crate::run_tree::clock;
 
 /// How many messages of an agent are kept: as many as its unfolded block shows.
@@ -36,6 +36,8 @@ pub(crate) struct Agent {
     pub(crate) phase: Phase,
     /// Whether its parent goes on without it.
     pub(crate) is_background: bool,
+    /// Its place among those that were started with it.
+    pub(crate) place: (u32, usize),
     /// Whether it was one of many: then it has a line, not a block.
     pub(crate) is_crowded: bool,
     /// The turn it is in.
@@ -44,6 +46,8 @@ pub(crate) struct Agent {
     pub(crate) max_turns: u32,
     /// Its clock.
     pub(crate) clock: Clock,
+    /// How many of its questions are open.
+    asking: u32,
     /// Tokens it has used.
     pub(crate) tokens: u64,
     /// What it has cost.
@@ -73,40 +77,6 @@ pub(crate) enum Phase {
     Ended(Status),
 }
 
-/// The clock of a run: what it said, and when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Clock {
-    /// The seconds it showed.
-    pub(crate) elapsed_seconds: u64,
-    /// The seconds there are.
-    pub(crate) max_seconds: u64,
-    /// When it showed them, in milliseconds.
-    pub(crate) as_of_ms: u64,
-    /// Whether it stands still.
-    pub(crate) is_paused: bool,
-}
-
-impl Clock {
-    /// The seconds it shows now.
-    pub(crate) fn seconds(&self, now_ms: u64) -> u64 {
-        if self.is_paused {
-            return self.elapsed_seconds;
-        }
-        self.elapsed_seconds + now_ms.saturating_sub(self.as_of_ms) / 1000
-    }
-
-    fn pause(&mut self, now_ms: u64) {
-        self.elapsed_seconds = self.seconds(now_ms);
-        self.as_of_ms = now_ms;
-        self.is_paused = true;
-    }
-
-    fn go_on(&mut self, now_ms: u64) {
-        self.as_of_ms = now_ms;
-        self.is_paused = false;
-    }
-}
-
 /// Something that an agent said or did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
@@ -132,14 +102,12 @@ impl Agent {
             depth: run.depth,
             phase: Phase::Starting,
             is_background: false,
+            place: (0, 0),
             is_crowded: false,
             turn: 0,
             max_turns: run.limits.max_turns,
-            clock: Clock {
-                max_seconds: u64::from(run.limits.max_time_seconds),
-                is_paused: true,
-                ..Clock::default()
-            },
+            clock: Clock::stopped(u64::from(run.limits.max_time_seconds)),
+            asking: 0,
             tokens: 0,
             cost: Cost::default(),
             calls: Calls::default(),
@@ -161,16 +129,23 @@ impl Agent {
         }
         match &seen.event {
             Event::Queued { ahead } => self.phase = Phase::Queued(*ahead),
-            Event::Started | Event::ApprovalResolved { .. } => {
+            Event::Started => {
                 self.phase = Phase::Working;
                 self.clock.go_on(now);
+            }
+            Event::ApprovalResolved { .. } | Event::ServerAnswered => {
+                self.asking = self.asking.saturating_sub(1);
+                if self.asking == 0 {
+                    self.phase = Phase::Working;
+                    self.clock.go_on(now);
+                }
             }
             Event::TurnStarted { turn, grace, progress, .. } => {
                 self.turn = *turn;
                 self.max_turns = progress.max_turns;
-                self.clock.elapsed_seconds = progress.elapsed_seconds;
                 self.clock.max_seconds = progress.max_seconds;
-                self.clock.go_on(now);
+                self.clock.shows(progress.elapsed_seconds, now);
+                self.asking = 0;
                 self.calls.clear();
                 if !grace {
                     self.phase = Phase::Working;
@@ -186,7 +161,8 @@ impl Agent {
                     self.say(Said::Call(call));
                 }
             }
-            Event::ApprovalRequested { .. } => {
+            Event::ApprovalRequested { .. } | Event::ServerAsks { .. } => {
+                self.asking += 1;
                 self.phase = Phase::Asking;
                 self.clock.pause(now);
             }
@@ -215,6 +191,14 @@ impl Agent {
         }
     }
 
+    /// Its process is gone, and it with it.
+    pub(crate) fn cut_off(&mut self) {
+        self.phase = Phase::Ended(Status::Aborted);
+        self.clock.freeze();
+        self.calls.clear();
+        self.say(Said::Note("cut off".to_owned()));
+    }
+
     fn replied(&mut self, message: &Message) {
         self.calls.replied(message);
         if matches!(self.phase, Phase::Retrying(_)) {
@@ -241,6 +225,14 @@ impl Agent {
         }
         if self.messages.len() > MOST_MESSAGES {
             self.messages.remove(0);
+        }
+    }
+
+    /// Its clock stands still while an agent that it waits for asks.
+    pub(crate) fn hold(&mut self, is_held: bool, now_ms: u64) {
+        let has_clock = matches!(self.phase, Phase::Working | Phase::Retrying(_) | Phase::Grace(_));
+        if has_clock {
+            self.clock.hold(is_held, now_ms);
         }
     }
 

@@ -46,6 +46,17 @@ impl Calls {
         &self.open
     }
 
+    /// Which of the calls that the model wrote hands out that task.
+    pub(crate) fn place_of(&self, task: &str) -> usize {
+        let hands_out = |arguments: &Value| {
+            let prompt = arguments.get("prompt").or_else(|| arguments.get("task"));
+            prompt.and_then(Value::as_str) == Some(task)
+        };
+        let found =
+            |(_, _, arguments): &(_, _, Option<Value>)| arguments.as_ref().is_some_and(hands_out);
+        self.written.iter().position(found).unwrap_or(self.written.len())
+    }
+
     /// The model answered: its calls come next.
     pub(crate) fn replied(&mut self, message: &Message) {
         self.written = message

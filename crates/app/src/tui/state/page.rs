@@ -2,6 +2,23 @@
 
 use attache_kernel::id::RunId;
 use attache_runtime::internal::store::RunState;
+use ratatui::{layout::Size, text::Line};
+
+use crate::{
+    print::palette::{Tone, unpainted},
+    tui::text::wrapped,
+};
+
+/// The lines of a page that are not its text: title, rule, keys.
+const FRAME_LINES: u16 = 3;
+
+/// How much room a page has for its text.
+pub(crate) fn room(screen: Size) -> Size {
+    Size::new(screen.width.max(1), screen.height.saturating_sub(FRAME_LINES).max(1))
+}
+
+/// How far the rest of a line that is broken stands to the right.
+pub(crate) const HANG: usize = 4;
 
 /// A full screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,14 +71,37 @@ pub(crate) enum ListKind {
 pub(crate) struct Row {
     /// The run, or the agent.
     pub(crate) id: String,
-    /// What is shown, painted.
-    pub(crate) text: String,
-    /// The same for a narrow terminal.
-    pub(crate) short: String,
+    /// What is shown, a cell for each column of its list.
+    pub(crate) cells: Vec<Cell>,
     /// What has become of the run; none for an agent.
     pub(crate) state: Option<RunState>,
     /// The turns of the run that are over.
     pub(crate) turns: u32,
+}
+
+/// A cell of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) tone: Option<Tone>,
+    pub(crate) text: String,
+    /// The same where there is little room.
+    pub(crate) short: String,
+}
+
+impl Cell {
+    pub(crate) fn new(
+        tone: impl Into<Option<Tone>>,
+        text: impl Into<String>,
+        short: impl Into<String>,
+    ) -> Self {
+        Self { tone: tone.into(), text: text.into(), short: short.into() }
+    }
+
+    /// A cell without a short form.
+    pub(crate) fn same(tone: impl Into<Option<Tone>>, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { tone: tone.into(), short: text.clone(), text }
+    }
 }
 
 impl Row {
@@ -109,9 +149,20 @@ impl TextPage {
         }
     }
 
+    /// The first line of the last screen: those after it fill the room, each in as many rows as it takes.
+    pub(crate) fn last(&self, room: Size) -> usize {
+        let mut rows = 0;
+        let taken = self.lines.iter().rev().take_while(|line| {
+            rows += wrapped(Line::raw(unpainted(line)), room.width.into(), HANG).len();
+            rows <= usize::from(room.height)
+        });
+        let shown = taken.count().max(1);
+        self.lines.len().saturating_sub(shown)
+    }
+
     /// Scrolls; at the end of a run that goes on, its page follows it.
-    pub(crate) fn step(&mut self, by: isize, height: usize) {
-        let last = self.lines.len().saturating_sub(height);
+    pub(crate) fn step(&mut self, by: isize, room: Size) {
+        let last = self.last(room);
         let from = if self.follows { last } else { self.scroll };
         self.scroll = from.saturating_add_signed(by).min(last);
         self.follows = self.run.is_some() && self.scroll == last;

@@ -2,6 +2,13 @@
 
 use attache_kernel::rights::{permission::Foresight, rule::SessionGrant};
 use attache_runtime::internal::approvals::Question;
+use ratatui::{layout::Size, text::Line};
+
+use crate::tui::text::{plain, wrapped};
+
+/// How far what a question is about stands to the right, and the rest of a line that is broken.
+pub(crate) const INDENT: &str = "  ";
+pub(crate) const HANG: usize = 4;
 
 /// A question, and how far its answer is.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,6 +17,8 @@ pub(crate) struct Asked {
     /// What an answer for the session covers.
     pub(crate) covered: String,
     pub(crate) stage: Stage,
+    /// Whether it came up while something was typed: it can be answered after a pause.
+    pub(crate) is_guarded: bool,
     /// Whether as much as possible of what it is about is shown.
     pub(crate) is_whole: bool,
     /// The first line that is shown of it.
@@ -32,6 +41,31 @@ pub(crate) enum Stage {
 }
 
 impl Asked {
+    /// What it is about: the command, the change, or the arguments.
+    pub(crate) fn about(&self) -> String {
+        let question = &self.question;
+        plain(&question.preview.clone().unwrap_or_else(|| question.arguments.to_string()))
+    }
+
+    /// How many rows of that are shown.
+    pub(crate) fn room(&self, screen: Size) -> usize {
+        let height = usize::from(screen.height);
+        let room = if self.is_whole { height.saturating_sub(7) } else { height / 3 };
+        room.max(3)
+    }
+
+    /// Moves through it, up to its end.
+    pub(crate) fn scroll_by(&mut self, rows: isize, screen: Size) {
+        let about = self.about();
+        let taken = |line: &str| {
+            let line = Line::raw(format!("{INDENT}{line}"));
+            wrapped(line, screen.width.into(), HANG).len()
+        };
+        let all: usize = about.lines().map(taken).sum();
+        let last = all.saturating_sub(self.room(screen));
+        self.scroll = self.scroll.min(last).saturating_add_signed(rows).min(last);
+    }
+
     /// A question that is answered with a value.
     pub(crate) fn for_value(question: Question, label: String) -> Self {
         Self { stage: Stage::Value { label, typed: String::new() }, ..Self::new(question) }
@@ -45,6 +79,7 @@ impl Asked {
             question,
             covered: covered.join(", "),
             stage: Stage::Choosing,
+            is_guarded: false,
             is_whole: false,
             scroll: 0,
         }

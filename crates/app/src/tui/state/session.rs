@@ -19,6 +19,7 @@ use attache_kernel::{
 use super::{
     agent::{self, Agent},
     call::Calls,
+    clock::Clock,
     item::Item,
     stream::Stream,
 };
@@ -50,8 +51,10 @@ pub(crate) struct Session {
     pub(crate) agent: String,
     /// What the run of the latest message is doing.
     pub(crate) phase: Phase,
-    /// When it began, in milliseconds.
-    pub(crate) since_ms: u64,
+    /// How long it has worked on it.
+    pub(crate) clock: Clock,
+    /// How many of its own questions are open.
+    asking: u32,
     /// The answer that is arriving.
     pub(crate) stream: Stream,
     /// The calls of the run of the latest message.
@@ -115,7 +118,47 @@ impl Session {
                 self.totals.context = spent.usage.total_tokens();
             }
         }
-        if self.is_main(seen) { self.apply_main(seen) } else { self.apply_agent(seen) }
+        if self.is_main(seen) {
+            self.apply_main(seen)
+        } else {
+            self.apply_agent(seen)
+        }
+        let may_hold = matches!(
+            seen.event,
+            Event::ApprovalRequested { .. }
+                | Event::ApprovalResolved { .. }
+                | Event::ServerAsks { .. }
+                | Event::ServerAnswered
+                | Event::SubAgentDetached { .. }
+                | Event::TurnStarted { .. }
+                | Event::Ended { .. }
+        );
+        if may_hold {
+            self.hold_clocks(clock(&seen.ts));
+        }
+    }
+
+    /// Waiting for an answer is nobody's time: the clock of an agent that asks stands still, and so do those of the
+    /// agents that wait for it.
+    fn hold_clocks(&mut self, now_ms: u64) {
+        let mut held: BTreeSet<RunId> = BTreeSet::new();
+        let asking = self.agents.iter().filter(|agent| agent.phase == agent::Phase::Asking);
+        let mut next: Vec<&Agent> = asking.collect();
+        while let Some(agent) = next.pop() {
+            let Some(parent) = agent.parent.as_ref().filter(|_| !agent.is_background) else {
+                continue;
+            };
+            if held.insert(parent.clone()) {
+                next.extend(self.agents.iter().find(|other| other.id == *parent));
+            }
+        }
+        let is_held = self.asking > 0 || self.run.as_ref().is_some_and(|run| held.contains(run));
+        if self.is_busy() {
+            self.clock.hold(is_held, now_ms);
+        }
+        for agent in &mut self.agents {
+            agent.hold(held.contains(&agent.id), now_ms);
+        }
     }
 
     /// A run answers from now on.
@@ -156,7 +199,8 @@ impl Session {
             below.entry(parent).or_default().push(agent);
         }
         let mut first = below.remove(&None).unwrap_or_default();
-        first.sort_by_key(|agent| matches!(agent.phase, agent::Phase::Queued(_)));
+        // They begin at the same time, in any order; they stand as they were asked for.
+        first.sort_by_key(|agent| (matches!(agent.phase, agent::Phase::Queued(_)), agent.place));
         let mut next: Vec<&Agent> = first.into_iter().rev().collect();
         let mut ordered = Vec::with_capacity(self.agents.len());
         while let Some(agent) = next.pop() {
@@ -176,6 +220,20 @@ impl Session {
         self.phase != Phase::Idle || !self.agents.is_empty()
     }
 
+    /// What was under way does not go on; the blocks of its agents stay.
+    pub(crate) fn cut_off(&mut self) {
+        self.flush();
+        self.calls.clear();
+        self.phase = Phase::Idle;
+        let agents: Vec<Agent> = self.open_agents().into_iter().cloned().collect();
+        self.agents.clear();
+        for mut agent in agents {
+            agent.cut_off();
+            self.ended.push(self.items.len());
+            self.items.push(Item::Agent(Box::new(agent)));
+        }
+    }
+
     /// Adds something that the program says.
     pub(crate) fn notice(&mut self, tone: Tone, text: impl Into<String>) {
         self.items.push(Item::Notice { tone, text: text.into() });
@@ -185,11 +243,16 @@ impl Session {
         let now = clock(&seen.ts);
         match &seen.event {
             Event::Opened { .. } => self.opened(seen, now),
-            Event::Queued { .. } | Event::Started | Event::ApprovalResolved { .. } => {
-                self.phase = Phase::Working;
+            Event::Queued { .. } | Event::Started => self.phase = Phase::Working,
+            Event::ApprovalResolved { .. } | Event::ServerAnswered => {
+                self.asking = self.asking.saturating_sub(1);
+                if self.asking == 0 {
+                    self.phase = Phase::Working;
+                }
             }
             Event::TurnStarted { turn, .. } => {
                 self.turn = *turn;
+                self.asking = 0;
                 self.phase = Phase::Working;
                 self.calls.clear();
                 self.flush();
@@ -217,7 +280,10 @@ impl Session {
                 let call = self.calls.returned(tool_name, result, *duration_ms);
                 self.items.extend(call.map(Item::Call));
             }
-            Event::ApprovalRequested { .. } => self.phase = Phase::Asking,
+            Event::ApprovalRequested { .. } | Event::ServerAsks { .. } => {
+                self.asking += 1;
+                self.phase = Phase::Asking;
+            }
             Event::Announced { message, delivers, .. } => {
                 self.phase = Phase::Working;
                 if delivers.is_empty() {
@@ -263,7 +329,8 @@ impl Session {
         self.totals.window = run.model_limits.context_window;
         self.totals.runs += 1;
         self.spent = Totals::default();
-        self.since_ms = now;
+        self.clock = Clock::started(now);
+        self.asking = 0;
         self.turn = 0;
         self.phase = Phase::Working;
         if !run.task.trim().is_empty() {
@@ -275,10 +342,11 @@ impl Session {
         self.flush();
         self.calls.clear();
         self.phase = Phase::Idle;
+        self.asking = 0;
         if seen.run.finish == Finish::CompleteTask && !ending.result.trim().is_empty() {
             self.items.extend(self.stream.whole(&ending.result).map(Item::Answer));
         }
-        let took = time(now.saturating_sub(self.since_ms));
+        let took = time(self.clock.milliseconds(now));
         let cost =
             self.spent.cost.usd().filter(|usd| *usd > 0.0).map(|usd| format!(" · {}", money(usd)));
         let totals = format!(
@@ -332,8 +400,10 @@ impl Session {
             None if matches!(seen.event, Event::Ended { .. }) => return,
             None => {
                 self.totals.runs += 1;
-                let is_background = self.background.contains(id);
-                self.agents.push(Agent { is_background, ..Agent::new(&seen.run) });
+                let mut agent = Agent::new(&seen.run);
+                agent.is_background = self.background.contains(id);
+                agent.place = (self.turn, self.calls.place_of(&seen.run.task));
+                self.agents.push(agent);
                 if self.agents.len() > MOST_BLOCKS {
                     self.agents.iter_mut().for_each(|agent| agent.is_crowded = true);
                 }

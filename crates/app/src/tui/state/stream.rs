@@ -4,6 +4,8 @@
 
 use super::item::Piece;
 
+/// How much of what is not final is shown.
+const MOST_REST: usize = 16 * 1024;
 /// How much reasoning is kept to show its end.
 const MOST_THOUGHT: usize = 400;
 
@@ -14,15 +16,22 @@ pub(crate) struct Stream {
     done: String,
     /// What is not.
     rest: String,
+    /// How much of it are whole rows of a table.
+    table: usize,
     /// The code block that the rest begins in.
     fence: Option<String>,
     thought: String,
 }
 
 impl Stream {
-    /// What has arrived and is not final.
+    /// What has arrived and is not final; of much, the end. A frame costs the same, however long a line or a table is.
     pub(crate) fn rest(&self) -> Piece {
-        self.piece(self.rest.clone())
+        let from = self.rest.len().saturating_sub(MOST_REST);
+        let from = (from..self.rest.len()).find(|at| self.rest.is_char_boundary(*at));
+        let end = self.rest.get(from.unwrap_or_default()..).unwrap_or_default();
+        let is_cut = end.len() < self.rest.len();
+        let line = end.find('\n').filter(|_| is_cut).map_or(0, |at| at + 1);
+        self.piece(end.get(line..).unwrap_or(end).to_owned())
     }
 
     /// The end of the reasoning, while there is no text.
@@ -44,10 +53,16 @@ impl Stream {
         self.thought.clear();
         self.rest.push_str(text);
         let whole = self.rest.rfind('\n').map(|at| at + 1)?;
-        let lines = self.rest.get(..whole)?;
+        // Rows that wait already are not looked at again.
+        let new = self.rest.get(self.table..whole)?;
         let is_table = |line: &str| self.fence.is_none() && line.trim_start().starts_with('|');
         let waiting: usize =
-            lines.split_inclusive('\n').rev().take_while(|line| is_table(line)).map(str::len).sum();
+            new.split_inclusive('\n').rev().take_while(|line| is_table(line)).map(str::len).sum();
+        if waiting == new.len() {
+            self.table = whole;
+            return None;
+        }
+        self.table = waiting;
         let left = self.rest.split_off(whole - waiting);
         let ready = std::mem::replace(&mut self.rest, left);
         self.finished(ready)
@@ -73,6 +88,7 @@ impl Stream {
     /// Nothing more comes; what is final with it.
     pub(crate) fn end(&mut self) -> Option<Piece> {
         let rest = std::mem::take(&mut self.rest);
+        self.table = 0;
         let piece = self.finished(rest);
         *self = Self::default();
         piece
@@ -143,6 +159,20 @@ mod tests {
             Some("rust".to_owned())
         );
         assert_eq!(stream.end().map(|piece| piece.fence), Some(None));
+    }
+
+    #[test]
+    fn of_much_that_is_not_final_the_end_is_shown() {
+        let mut stream = Stream::default();
+        for row in 0..10_000 {
+            stream.text(&format!("| row {row} |\n"));
+        }
+        let rest = stream.rest();
+        assert!(rest.text.len() <= MOST_REST && rest.text.starts_with("| row "), "{rest:?}");
+        assert!(rest.text.ends_with("| row 9999 |\n"), "{rest:?}");
+        let mut stream = Stream::default();
+        stream.text(&"数".repeat(100_000));
+        assert!((1..=MOST_REST).contains(&stream.rest().text.len()));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The keys, as `/help` lists them.
-const KEYS: [(&str, &str); 14] = [
+const KEYS: [(&str, &str); 15] = [
     ("Enter", "send; while an answer is under way, it is read with the next turn"),
     ("Alt-Enter, Ctrl-J", "new line; so does a backslash before Enter"),
     ("Up, Down", "lines of the text, then what was sent before"),
@@ -25,10 +25,8 @@ const KEYS: [(&str, &str); 14] = [
     ("Ctrl-O", "unfold and fold the block of an agent: the newest, or the one with the focus"),
     ("Ctrl-T", "every run: follow, stop, resume, branch, message"),
     ("Ctrl-B", "send the agents that are waited for to the background"),
-    (
-        "Ctrl-W, Ctrl-U, Ctrl-K, Ctrl-Y",
-        "cut a word, the line before or after the cursor; put it back",
-    ),
+    ("Ctrl-W", "cut the word before the cursor"),
+    ("Ctrl-U, Ctrl-K", "cut the line before or after the cursor; Ctrl-Y puts it back"),
     ("Ctrl-L, Ctrl-Z", "draw the screen again; suspend"),
     ("y s n a", "answer a question: yes, for the session, no with words, abort the run"),
 ];

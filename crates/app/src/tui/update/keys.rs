@@ -2,8 +2,9 @@
 
 use attache_runtime::internal::approvals::ApprovalAnswer;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::Size;
 
-use super::{Effect, Load, Route, blocks, commands, complete, hint, leaving, page};
+use super::{Effect, Load, Pace, Route, blocks, commands, complete, hint, leaving, page};
 use crate::{
     print::palette::Tone,
     tui::state::{
@@ -14,9 +15,9 @@ use crate::{
 };
 
 /// How far a page moves in a question.
-const PAGE: usize = 10;
+const PAGE: isize = 10;
 
-pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
+pub(super) fn pressed(state: &mut State, key: KeyEvent, pace: Pace) -> Vec<Effect> {
     if key.kind == KeyEventKind::Release {
         return Vec::new();
     }
@@ -31,8 +32,21 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     if is_control && key.code == KeyCode::Char('z') {
         return vec![Effect::Suspend];
     }
+    let is_end = is_control && key.code == KeyCode::Char('d');
+    if is_end && is_too_early(state) {
+        return leaving::too_early(state);
+    }
     if let Some(asked) = state.questions.first_mut() {
-        return answered(asked, key).map_or_else(Vec::new, |answer| {
+        asked.is_guarded &= pace == Pace::Flowing;
+        if asked.is_guarded {
+            written(state, key, is_control);
+            return hint(state, "a question came up while you typed: pause, then answer it");
+        }
+        let is_board = is_control && key.code == KeyCode::Char('t');
+        if is_board && state.page.is_none() && asked.stage == Stage::Choosing {
+            return vec![Effect::Load(Load::Tasks)];
+        }
+        return answered(asked, key, state.screen).map_or_else(Vec::new, |answer| {
             let asked = state.questions.remove(0);
             vec![Effect::Answer(asked.question.request_id, answer)]
         });
@@ -43,7 +57,7 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     if state.offer.is_some() {
         return decided(state, key);
     }
-    if is_control && key.code == KeyCode::Char('d') && state.composer.is_empty() {
+    if is_end && state.composer.is_empty() {
         return leaving::quit(state, asked.as_ref());
     }
     if key.code == KeyCode::Char('k') && !is_control && is_leaving(asked.as_ref(), state) {
@@ -55,6 +69,13 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     written(state, key, is_control)
 }
 
+/// Whether Ctrl-D neither quits nor deletes.
+fn is_too_early(state: &State) -> bool {
+    let is_elsewhere = !state.questions.is_empty() || state.page.is_some() || state.offer.is_some();
+    let is_at_end = state.composer.before_cursor().len() == state.composer.text().len();
+    is_elsewhere || (is_at_end && !state.composer.is_empty())
+}
+
 /// Whether the user was just asked what becomes of background agents.
 fn is_leaving(asked: Option<&Hint>, state: &State) -> bool {
     matches!(asked, Some(Hint::Quit(_)))
@@ -63,7 +84,14 @@ fn is_leaving(asked: Option<&Hint>, state: &State) -> bool {
 }
 
 /// What a key says to a question; none if it says nothing yet.
-fn answered(asked: &mut Asked, key: KeyEvent) -> Option<ApprovalAnswer> {
+fn answered(asked: &mut Asked, key: KeyEvent, screen: Size) -> Option<ApprovalAnswer> {
+    if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+        // Ctrl-A goes to the beginning of a line everywhere else; it does not abort a run here.
+        if let Stage::Words(words) | Stage::Value { typed: words, .. } = &mut asked.stage {
+            edited(words, key.code);
+        }
+        return None;
+    }
     match (&mut asked.stage, key.code) {
         (Stage::Words(_), KeyCode::Esc) => asked.stage = Stage::Choosing,
         (Stage::Words(words) | Stage::Value { typed: words, .. }, KeyCode::Enter) => {
@@ -84,13 +112,25 @@ fn answered(asked: &mut Asked, key: KeyEvent) -> Option<ApprovalAnswer> {
             asked.stage = Stage::Words(String::new());
         }
         (Stage::Choosing, KeyCode::Char('v')) => asked.is_whole = !asked.is_whole,
-        (Stage::Choosing, KeyCode::Up) => asked.scroll = asked.scroll.saturating_sub(1),
-        (Stage::Choosing, KeyCode::Down) => asked.scroll += 1,
-        (Stage::Choosing, KeyCode::PageUp) => asked.scroll = asked.scroll.saturating_sub(PAGE),
-        (Stage::Choosing, KeyCode::PageDown) => asked.scroll += PAGE,
+        (Stage::Choosing, KeyCode::Up) => asked.scroll_by(-1, screen),
+        (Stage::Choosing, KeyCode::Down) => asked.scroll_by(1, screen),
+        (Stage::Choosing, KeyCode::PageUp) => asked.scroll_by(-PAGE, screen),
+        (Stage::Choosing, KeyCode::PageDown) => asked.scroll_by(PAGE, screen),
         _ => {}
     }
     None
+}
+
+/// The keys of a shell in a field of one line.
+pub(super) fn edited(words: &mut String, code: KeyCode) {
+    match code {
+        KeyCode::Char('u') => words.clear(),
+        KeyCode::Char('w' | 'h') | KeyCode::Backspace => {
+            let kept = words.trim_end().rsplit_once(' ').map_or(0, |(before, _)| before.len() + 1);
+            words.truncate(kept);
+        }
+        _ => {}
+    }
 }
 
 /// A yes or a no to an offer.

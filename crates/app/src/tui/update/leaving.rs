@@ -1,10 +1,7 @@
 //! Leaving: Ctrl-C, Ctrl-D and `/quit`, and what becomes of work that is under way.
 
 use super::{Effect, Kept, hint};
-use crate::{
-    print::number::count,
-    tui::state::{Hint, Request, State},
-};
+use crate::tui::state::{Hint, Request, State};
 
 /// Ctrl-C: clears the input, then stops the answer, then quits.
 pub(super) fn interrupted(state: &mut State) -> Vec<Effect> {
@@ -19,7 +16,7 @@ pub(super) fn interrupted(state: &mut State) -> Vec<Effect> {
         state.composer.remember(&text);
         return Vec::new();
     }
-    state.hint = Some(Hint::Quit(warning(state, "Ctrl-C")));
+    state.hint = Some(Hint::Quit("Ctrl-C"));
     stopped(state)
 }
 
@@ -47,7 +44,7 @@ pub(super) fn quit(state: &mut State, asked: Option<&Hint>) -> Vec<Effect> {
     if !is_open || matches!(asked, Some(Hint::Quit(_))) {
         return vec![Effect::Quit];
     }
-    state.hint = Some(Hint::Quit(warning(state, "Ctrl-D")));
+    state.hint = Some(Hint::Quit("Ctrl-D"));
     Vec::new()
 }
 
@@ -59,16 +56,16 @@ pub(super) fn left_behind(state: &State) -> Vec<Effect> {
     vec![Effect::Leave(kept.collect())]
 }
 
-/// What a second key does.
-fn warning(state: &State, key: &str) -> String {
-    let is_starting = state.request == Request::Starting;
-    let background = state.session.agents.iter().filter(|agent| agent.is_background).count();
-    let agents = count(background as u64, "background agent");
-    match (state.session.is_busy() || is_starting, background) {
-        (false, 0) => format!("{key} again quits"),
-        // The first Ctrl-C stops the answer itself.
-        (true, 0) if key == "Ctrl-C" => format!("{key} again quits"),
-        (true, 0) => format!("an answer is under way: {key} again stops it and quits"),
-        (_, _) => format!("{key} again stops {agents} and quits · k quits, they go on"),
-    }
+/// Ctrl-D where it does not quit: what does instead.
+pub(super) fn too_early(state: &mut State) -> Vec<Effect> {
+    let text = if !state.questions.is_empty() {
+        "a question waits for your answer; Ctrl-C twice quits"
+    } else if state.page.is_some() {
+        "q goes back; Ctrl-C twice quits"
+    } else if state.offer.is_some() {
+        "y or n first; Ctrl-C twice quits"
+    } else {
+        "Ctrl-D quits when the input is empty; Ctrl-C clears it"
+    };
+    hint(state, text)
 }

@@ -1,12 +1,13 @@
 //! What keys do in a full screen.
 
 use attache_kernel::id::RunId;
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Size;
 
-use super::{Effect, Load, hint};
+use super::{Effect, Load, hint, keys::edited};
 use crate::tui::state::{
     State,
-    page::{ListKind, ListPage, Page, Row, TextPage},
+    page::{ListKind, ListPage, Page, Row, TextPage, room},
 };
 
 /// How far a page key moves.
@@ -25,7 +26,7 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     let is_busy = state.session.is_open();
     let next = match &mut state.page {
         None => return Vec::new(),
-        Some(Page::Text(page)) => read(page, key, state.page_height),
+        Some(Page::Text(page)) => read(page, key, room(state.screen)),
         Some(Page::List(list)) if list.message.is_some() => written(list, key),
         Some(Page::List(list)) => chosen(list, key),
     };
@@ -46,17 +47,27 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     }
 }
 
-fn read(page: &mut TextPage, key: KeyEvent, height: usize) -> Next {
+/// The wheel moves what is read: the change that is asked about, or the page.
+pub(super) fn wheeled(state: &mut State, by: isize) {
+    match (state.questions.first_mut(), &mut state.page) {
+        (Some(asked), _) => asked.scroll_by(by, state.screen),
+        (None, Some(Page::Text(page))) => page.step(by, room(state.screen)),
+        (None, Some(Page::List(list))) => list.step(by.signum()),
+        (None, None) => {}
+    }
+}
+
+fn read(page: &mut TextPage, key: KeyEvent, room: Size) -> Next {
     match key.code {
         KeyCode::Char('q') | KeyCode::Esc => {
             return page.back.take().map_or_else(|| Next::Close(Vec::new()), Next::Back);
         }
-        KeyCode::Up | KeyCode::Char('k') => page.step(-1, height),
-        KeyCode::Down | KeyCode::Enter | KeyCode::Char('j') => page.step(1, height),
-        KeyCode::PageUp => page.step(-PAGE, height),
-        KeyCode::PageDown | KeyCode::Char(' ') => page.step(PAGE, height),
-        KeyCode::Home => page.step(isize::MIN / 2, height),
-        KeyCode::End => page.step(isize::MAX / 2, height),
+        KeyCode::Up | KeyCode::Char('k') => page.step(-1, room),
+        KeyCode::Down | KeyCode::Enter | KeyCode::Char('j') => page.step(1, room),
+        KeyCode::PageUp => page.step(-PAGE, room),
+        KeyCode::PageDown | KeyCode::Char(' ') => page.step(PAGE, room),
+        KeyCode::Home => page.step(isize::MIN / 2, room),
+        KeyCode::End => page.step(isize::MAX / 2, room),
         _ => {}
     }
     Next::Stay(Vec::new())
@@ -66,6 +77,9 @@ fn read(page: &mut TextPage, key: KeyEvent, height: usize) -> Next {
 fn written(list: &mut ListPage, key: KeyEvent) -> Next {
     let Some(words) = &mut list.message else { return Next::Stay(Vec::new()) };
     match key.code {
+        code if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+            edited(words, code);
+        }
         KeyCode::Esc => list.message = None,
         KeyCode::Backspace => drop(words.pop()),
         KeyCode::Char(letter) => words.push(letter),
@@ -138,5 +152,27 @@ fn on_task(list: &mut ListPage, row: Row, code: KeyCode) -> Next {
         }
         KeyCode::Char('b') => Next::Hint("no turn of it is over yet"),
         _ => Next::Stay(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::update::{Message, update};
+
+    #[test]
+    fn what_is_pasted_on_the_board_is_for_the_message_there_or_for_nobody() {
+        let list = ListPage::new(ListKind::Tasks, Vec::new());
+        let mut state = State { page: Some(Page::List(list)), ..State::default() };
+        let paste = || Message::Pasted("rm -rf\nall".to_owned());
+        update(&mut state, paste());
+        assert!(state.composer.is_empty());
+        if let Some(Page::List(list)) = &mut state.page {
+            list.message = Some("do not ".to_owned());
+        }
+        update(&mut state, paste());
+        let Some(Page::List(list)) = &state.page else { panic!("{:?}", state.page) };
+        assert_eq!(list.message.as_deref(), Some("do not rm -rf all"));
+        assert!(state.composer.is_empty());
     }
 }

@@ -36,8 +36,10 @@ pub(super) fn brief(agent: &Agent, moment: &Moment) -> Line<'static> {
     let progress = progress(agent, moment);
     if agent.is_open() {
         spans.push(Span::styled(format!(" {progress} "), faint));
-        let about = doing(agent).unwrap_or_else(|| agent.description.clone());
-        spans.push(span(&first_line(&about), Style::new()));
+        spans.push(span(&first_line(&agent.description), Style::new()));
+        if let Some(doing) = doing(agent) {
+            spans.push(span(&format!(" → {}", first_line(&doing)), faint));
+        }
     } else {
         spans.push(span(&format!(" {}", first_line(&agent.description)), Style::new()));
         spans.push(Span::styled(format!(" · {progress}"), faint));
@@ -130,6 +132,9 @@ fn progress(agent: &Agent, moment: &Moment) -> String {
         Phase::Queued(0) => "queued, next".to_owned(),
         Phase::Queued(ahead) => format!("queued behind {ahead}"),
         Phase::Asking => format!("{turns} paused"),
+        Phase::Working | Phase::Retrying(_) | Phase::Grace(_) if agent.clock.is_paused() => {
+            format!("{turns} paused")
+        }
         Phase::Ended(Status::Goal) if agent.is_crowded => time(seconds * 1000),
         Phase::Ended(status) if agent.is_crowded => {
             format!("{}{}", ended(*status), time(seconds * 1000))

@@ -4,6 +4,7 @@ use ratatui::{
     style::Style,
     text::{Line, Span},
 };
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{
     Moment,
@@ -46,10 +47,19 @@ pub(super) fn lines(item: &Item, blocks: &Blocks, moment: &Moment) -> Vec<Line<'
         Item::Notice { tone, text } => {
             let style = theme.tone(*tone);
             let rows = plain(text);
-            let rows = rows.lines().map(|row| Line::styled(row.to_owned(), style));
-            rows.flat_map(|row| wrapped(row, moment.width(), 2)).collect()
+            let rows = rows.lines().map(|row| (hang(row), Line::styled(row.to_owned(), style)));
+            rows.flat_map(|(hang, row)| wrapped(row, moment.width(), hang)).collect()
         }
     }
+}
+
+/// Where the rest of a line that is broken begins: below its second column, if it has two.
+fn hang(row: &str) -> usize {
+    let indent = row.len() - row.trim_start().len();
+    let gap = row.get(indent..).and_then(|text| text.find("  "));
+    let Some(gap) = gap.filter(|_| indent > 0) else { return 2 };
+    let (name, rest) = row.split_at(indent + gap);
+    name.width() + rest.len() - rest.trim_start().len()
 }
 
 /// A line of an answer, a little to the right.

@@ -6,22 +6,19 @@ use ratatui::{
 };
 use unicode_width::UnicodeWidthStr as _;
 
-use super::Moment;
+use super::{
+    Moment, list,
+    parts::{Gaps, Part, fitting},
+};
 use crate::{
     print::palette::{Tone, toned},
     tui::{
         screen::Frame,
-        state::page::{ListKind, ListPage, Page, TextPage},
+        state::page::{HANG, ListKind, ListPage, Page, Row, TextPage, room},
         text::{cut, plain, wrapped},
         theme::Theme,
     },
 };
-
-/// The lines of a page that are not its text: title, rule, keys.
-pub(crate) const FRAME_LINES: usize = 3;
-
-/// A narrower terminal shows rows in their short form.
-const NARROW: usize = 72;
 
 /// A page that fills the screen.
 pub(super) fn frame(page: &Page, moment: &Moment) -> Frame {
@@ -32,43 +29,48 @@ pub(super) fn frame(page: &Page, moment: &Moment) -> Frame {
 }
 
 fn text(page: &TextPage, moment: &Moment) -> Frame {
-    let room = moment.height().saturating_sub(FRAME_LINES).max(1);
-    let last = page.lines.len().saturating_sub(room);
+    let room = room(moment.size);
+    let height = usize::from(room.height);
+    let last = page.last(room);
     let from = if page.follows { last } else { page.scroll.min(last) };
-    let shown = page.lines.iter().skip(from);
     let mut body: Vec<Line<'static>> = Vec::new();
-    for line in shown {
-        if body.len() >= room {
+    let mut end = from;
+    for line in page.lines.iter().skip(from) {
+        if body.len() >= height {
             break;
         }
-        body.extend(wrapped(painted(line, moment.theme), moment.width(), 4));
+        end += 1;
+        body.extend(wrapped(painted(line, moment.theme), moment.width(), HANG));
     }
     if page.follows {
-        let over = body.len().saturating_sub(room);
+        let over = body.len().saturating_sub(height);
         body.drain(..over);
     }
-    body.truncate(room);
-    let end = (from + room).min(page.lines.len());
-    let place = format!("{end} of {} lines", page.lines.len());
-    let keys = if page.run.is_some() {
-        format!("{place} · follows the run · ↑ ↓ PgUp PgDn Home End · q goes back")
-    } else {
-        format!("{place} · ↑ ↓ PgUp PgDn Home End · q goes back")
-    };
-    framed(&page.title, body, &keys, moment)
+    body.truncate(height);
+    let all = page.lines.len();
+    let mut keys = vec![Part::new(8, [&format!("{end} of {all} lines"), &format!("{end}/{all}")])];
+    if page.run.is_some() {
+        keys.push(Part::new(6, ["follows the run", "follows"]));
+    }
+    keys.push(Part::new(5, ["↑ ↓ PgUp PgDn Home End", "↑ ↓ PgUp PgDn", "↑ ↓"]));
+    keys.push(Part::new(9, ["q goes back", "q back"]));
+    framed(&page.title, body, keys, moment)
 }
 
 fn listed(list: &ListPage, moment: &Moment) -> Frame {
-    let room = moment.height().saturating_sub(FRAME_LINES).max(1);
+    let room = usize::from(room(moment.size).height);
     let first = (list.chosen + 1).saturating_sub(room);
-    let rows = list.rows.iter().enumerate().skip(first).take(room);
-    let mut body: Vec<Line<'static>> = rows
-        .map(|(at, row)| {
-            let text = if moment.width() < NARROW { &row.short } else { &row.text };
-            let mut line = painted(text, moment.theme);
-            let mark = if at == list.chosen { "▸ " } else { "  " };
+    let shown: Vec<&Row> = list.rows.iter().skip(first).take(room).collect();
+    let columns = list::columns(list.kind);
+    let lines = list::lines(&shown, columns, moment.width().saturating_sub(2), moment.theme);
+    let mut body: Vec<Line<'static>> = lines
+        .into_iter()
+        .enumerate()
+        .map(|(at, mut line)| {
+            let is_chosen = first + at == list.chosen;
+            let mark = if is_chosen { "▸ " } else { "  " };
             line.spans.insert(0, Span::styled(mark, moment.theme.tone(Tone::Name)));
-            if at == list.chosen {
+            if is_chosen {
                 line.spans.iter_mut().for_each(|span| {
                     span.style = span.style.add_modifier(Modifier::BOLD | Modifier::REVERSED);
                 });
@@ -79,34 +81,79 @@ fn listed(list: &ListPage, moment: &Moment) -> Frame {
     if body.is_empty() {
         body.push(Line::styled("  nothing yet", moment.theme.tone(Tone::Faint)));
     }
-    let (title, keys) = match list.kind {
-        ListKind::Tasks if moment.width() < NARROW => {
-            ("Tasks", "Enter · s stop · m msg · g bg · r · b")
-        }
-        ListKind::Tasks => {
-            ("Tasks", "Enter follow · s stop · m message · g background · r resume · b branch · q")
-        }
-        ListKind::Conversations => ("Conversations", "Enter resume · t transcript · q close"),
-        ListKind::Agents => ("Agents", "Enter show · t try it · e edit · q close"),
-    };
+    let (title, keys) = keys(list.kind);
     let Some(words) = &list.message else { return framed(title, body, keys, moment) };
     let label = " message: ";
-    let typed = plain(words);
+    // Its end is always seen.
+    let typed = tail(&plain(words), moment.width().saturating_sub(label.width() + 1));
     let column = label.width() + typed.width();
-    let mut frame = framed(title, body, &format!("{}{typed}", label.trim_start()), moment);
+    let mut frame = framed(title, body, Vec::new(), moment);
+    if let Some(last) = frame.lines.last_mut() {
+        *last = Line::from(vec![
+            Span::styled(label, moment.theme.tone(Tone::Warning)),
+            Span::raw(typed),
+        ]);
+    }
     let row = u16::try_from(frame.lines.len().saturating_sub(1)).unwrap_or_default();
     frame.cursor = Some((u16::try_from(column).unwrap_or(u16::MAX), row));
     frame
 }
 
-fn framed(title: &str, body: Vec<Line<'static>>, keys: &str, moment: &Moment) -> Frame {
+/// The title of a list, and its keys.
+fn keys(kind: ListKind) -> (&'static str, Vec<Part>) {
+    match kind {
+        ListKind::Tasks => (
+            "Tasks",
+            vec![
+                Part::new(8, ["Enter follow", "Enter"]),
+                Part::new(7, ["s stop", "s stop", "s"]),
+                Part::new(6, ["m message", "m msg", "m"]),
+                Part::new(5, ["g background", "g bg", "g"]),
+                Part::new(4, ["r resume", "r res", "r"]),
+                Part::new(3, ["b branch", "b br", "b"]),
+                Part::new(9, ["q", "q"]),
+            ],
+        ),
+        ListKind::Conversations => (
+            "Conversations",
+            vec![
+                Part::new(8, ["Enter resume"]),
+                Part::new(7, ["t transcript", "t text"]),
+                Part::new(9, ["q close", "q"]),
+            ],
+        ),
+        ListKind::Agents => (
+            "Agents",
+            vec![
+                Part::new(8, ["Enter show", "Enter"]),
+                Part::new(7, ["t try it", "t try"]),
+                Part::new(6, ["e edit"]),
+                Part::new(9, ["q close", "q"]),
+            ],
+        ),
+    }
+}
+
+/// The end of a text that is being typed.
+fn tail(text: &str, width: usize) -> String {
+    let mut used = 0;
+    let shown = text.chars().rev().take_while(|letter| {
+        used += letter.to_string().width();
+        used <= width
+    });
+    let count = shown.count();
+    text.chars().skip(text.chars().count() - count).collect()
+}
+
+fn framed(title: &str, body: Vec<Line<'static>>, keys: Vec<Part>, moment: &Moment) -> Frame {
     let theme = moment.theme;
     let title = Line::styled(format!(" {}", plain(title)), theme.tone(Tone::Strong));
     let mut lines = vec![cut(title, moment.width())];
     lines.push(Line::styled("─".repeat(moment.width()), theme.tone(Tone::Faint)));
     lines.extend(body);
     lines.resize(moment.height().saturating_sub(1).max(2), Line::default());
-    lines.push(cut(Line::styled(format!(" {keys}"), theme.tone(Tone::Faint)), moment.width()));
+    let keys = fitting(keys, Gaps::Wide, moment.width());
+    lines.push(cut(Line::styled(keys, theme.tone(Tone::Faint)), moment.width()));
     Frame { lines, cursor: None }
 }
 

@@ -8,16 +8,19 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::Moment;
 use crate::{
-    print::palette::Tone,
+    print::{number::count, palette::Tone},
     tui::{
         markdown,
         state::{
             State,
-            question::{Asked, Stage},
+            question::{Asked, HANG, INDENT, Stage},
         },
-        text::{cut, first_line, plain, span, wrapped},
+        text::{cut, first_line, plain, shortened, span, wrapped},
     },
 };
+
+/// How much of an agent's task is shown.
+const MOST_ABOUT: usize = 60;
 
 /// The lines of a question, and where the cursor is in them.
 pub(super) fn lines(
@@ -38,22 +41,25 @@ pub(super) fn lines(
     ];
     let agent = state.session.agents.iter().find(|agent| agent.id == question.agent_id);
     if let Some(agent) = agent {
-        head.push(span(&format!(" {},", first_line(&agent.description)), Style::new()));
+        let about = shortened(&first_line(&agent.description), MOST_ABOUT);
+        head.push(span(&format!(" {about},"), Style::new()));
     }
     head.push(Span::raw(if is_value { " is asked by " } else { " asks to call " }));
     head.push(span(&question.tool.to_string(), theme.tone(Tone::Strong)));
     let all = &state.questions;
     let waiting = if all.len() > 1 { format!("1 of {}, ", all.len()) } else { String::new() };
     head.push(Span::styled(format!("  ({waiting}its clock is paused)"), warning));
-    lines.push(cut(Line::from(head), width));
+    lines.extend(wrapped(Line::from(head), width, 2));
     let preview = preview(asked, moment);
-    let room = if asked.is_whole { moment.height().saturating_sub(7) } else { moment.height() / 3 };
-    let room = room.max(3);
+    let room = asked.room(moment.size);
     let from = asked.scroll.min(preview.len().saturating_sub(room));
     let left = preview.len().saturating_sub(from + room);
     lines.extend(preview.into_iter().skip(from).take(room));
     if left > 0 || from > 0 {
-        let text = format!("  … {left} more lines; v shows more, ↑ ↓ move");
+        let text = match left {
+            0 => "  the end; ↑ ↓ move".to_owned(),
+            left => format!("  … {} more; v shows more, ↑ ↓ move", count(left as u64, "line")),
+        };
         lines.push(cut(Line::styled(text, theme.tone(Tone::Faint)), width));
     }
     let justification = question.arguments.get("justification").and_then(|text| text.as_str());
@@ -99,22 +105,20 @@ fn typing(
     let warning = moment.theme.tone(Tone::Warning);
     lines.push(cut(Line::from(vec![Span::styled(label, warning), Span::raw(typed)]), width));
     let row = lines.len() - 1;
-    lines.push(cut(Line::styled(help, moment.theme.tone(Tone::Faint)), width));
+    lines.extend(wrapped(Line::styled(help, moment.theme.tone(Tone::Faint)), width, 2));
     (column, row)
 }
 
 fn preview(asked: &Asked, moment: &Moment) -> Vec<Line<'static>> {
-    let question = &asked.question;
-    let text = question.preview.clone().unwrap_or_else(|| question.arguments.to_string());
+    let text = asked.about();
     let is_diff = text.lines().any(|line| line.starts_with("@@"));
-    let text = plain(&text);
     let rows = text.lines().flat_map(|line| {
         let shown = if is_diff {
             markdown::diff_line(line, moment.theme)
         } else {
             Span::styled(line.to_owned(), moment.theme.tone(Tone::Strong))
         };
-        wrapped(Line::from(vec![Span::raw("  "), shown]), moment.width(), 4)
+        wrapped(Line::from(vec![Span::raw(INDENT), shown]), moment.width(), HANG)
     });
     rows.collect()
 }
@@ -130,15 +134,14 @@ fn keys(asked: &Asked, moment: &Moment) -> Vec<Line<'static>> {
         ("n", "o".to_owned()),
         ("a", "bort".to_owned()),
     ];
-    let parts: Vec<Vec<Span<'static>>> = choices
-        .into_iter()
-        .map(|(letter, rest)| {
-            vec![Span::styled(format!("  [{letter}]"), key), span(&rest, Style::new())]
-        })
-        .collect();
-    let one: Line<'static> = parts.iter().flatten().cloned().collect::<Vec<_>>().into();
-    if one.width() <= moment.width() {
-        return vec![one];
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for (letter, rest) in choices {
+        let choice = [Span::styled(format!("  [{letter}]"), key), span(&rest, Style::new())];
+        let width: usize = choice.iter().map(Span::width).sum();
+        match lines.last_mut() {
+            Some(line) if line.width() + width <= moment.width() => line.spans.extend(choice),
+            _ => lines.push(Line::from(choice.to_vec())),
+        }
     }
-    parts.into_iter().map(|part| cut(Line::from(part), moment.width())).collect()
+    lines.into_iter().map(|line| cut(line, moment.width())).collect()
 }

@@ -12,6 +12,7 @@ use std::{
 
 use attache_testkit::project::TestProject;
 use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
     fs::OFlags,
     process::{Pid, Signal, kill_process},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
@@ -20,6 +21,9 @@ use rustix::{
 
 /// How long something may take to appear before the test has failed.
 const DEADLINE: Duration = Duration::from_secs(25);
+
+/// How often the reader looks whether the terminal was closed.
+const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// A terminal with a screen, and the program on it.
 pub(crate) struct Pty {
@@ -35,6 +39,8 @@ struct Seen {
     bytes: Vec<u8>,
     /// How many bytes were answered for already.
     answered: usize,
+    /// Whether nobody looks at it any more.
+    is_closed: bool,
 }
 
 fn cells(number: u16) -> NonZeroU16 {
@@ -52,7 +58,9 @@ impl Pty {
         project: &TestProject,
         arguments: &[&str],
     ) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        // The program must not hold it: then closing it would not close the terminal.
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = openpt(flags).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
@@ -73,7 +81,7 @@ impl Pty {
         let program = program.spawn().unwrap();
         let master = File::from(master);
         let parser = vt100::Parser::new(cells(rows), cells(columns), 10_000);
-        let seen = Seen { parser, bytes: Vec::new(), answered: 0 };
+        let seen = Seen { parser, bytes: Vec::new(), answered: 0, is_closed: false };
         let seen = Arc::new((Mutex::new(seen), Condvar::new()));
         let pty = Self { master, slave, program, seen };
         pty.watch();
@@ -86,7 +94,16 @@ impl Pty {
         let mut reader = self.master.try_clone().unwrap();
         std::thread::spawn(move || {
             let mut piece = [0; 4096];
-            while let Ok(length) = reader.read(&mut piece) {
+            loop {
+                let mut waiting = [PollFd::new(&reader, PollFlags::IN)];
+                let ready = poll(&mut waiting, Some(&LOOK_UP));
+                if seen.0.lock().unwrap().is_closed {
+                    return;
+                }
+                if ready.is_ok_and(|ready| ready == 0) {
+                    continue;
+                }
+                let Ok(length) = reader.read(&mut piece) else { return };
                 if length == 0 {
                     return;
                 }
@@ -125,6 +142,11 @@ impl Pty {
         state.parser.screen_mut().set_scrollback(0);
         lines.push(state.parser.screen().contents());
         lines.join("\n")
+    }
+
+    /// The row and column of the cursor.
+    pub(crate) fn cursor(&self) -> (u16, u16) {
+        self.seen.0.lock().unwrap().parser.screen().cursor_position()
     }
 
     /// Every byte that was written.
@@ -176,11 +198,24 @@ impl Pty {
         tcsetwinsize(&self.master, size(rows, columns)).unwrap();
     }
 
+    /// The id of the program's process.
+    pub(crate) fn id(&self) -> u32 {
+        // `setsid` makes no new process where it need not.
+        self.program.id()
+    }
+
     /// Sends a signal to the program.
     pub(crate) fn signal(&self, signal: Signal) {
-        // `setsid` makes no new process where it need not.
-        let id = Pid::from_raw(i32::try_from(self.program.id()).unwrap()).unwrap();
+        let id = Pid::from_raw(i32::try_from(self.id()).unwrap()).unwrap();
         kill_process(id, signal).unwrap();
+    }
+
+    /// Closes the terminal, as a window that is closed or a connection that breaks does; the exit code.
+    pub(crate) fn close(self) -> Option<i32> {
+        let Self { master, slave, mut program, seen } = self;
+        seen.0.lock().unwrap().is_closed = true;
+        drop((master, slave));
+        program.wait().unwrap().code()
     }
 
     /// Types this until the program ends: it does not leave while something is under way.

@@ -1,0 +1,54 @@
+//! The answers of a conversation without a screen: each is printed as it comes, not only the last.
+
+use attache_kernel::run::{
+    event::Event,
+    message::{Message, text_of},
+};
+use attache_runtime::internal::tasks::RunHandle;
+
+use crate::print::{self, number::count, printer::Printer};
+
+/// Which answers of the main agent are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::commands) enum Answers {
+    /// The last, which is the result.
+    #[default]
+    Last,
+    /// Also those that it gives while agents still work in the background.
+    Each,
+}
+
+/// Prints the answers that are not the last, until the run ends.
+pub(super) async fn print_each(handle: &RunHandle, printer: &Printer, is_quiet: bool) {
+    let mut events = handle.events(0);
+    let mut answer = String::new();
+    while let Some(seen) = events.next().await {
+        match &seen.event {
+            Event::Replied { message, .. } => {
+                // What is said beside calls is no answer.
+                let is_answer = message.calls().next().is_none();
+                if let (true, Message::Assistant { content }) = (is_answer, &**message) {
+                    answer = text_of(content);
+                }
+            }
+            Event::TurnStarted { .. } => printed(&mut answer, printer).await,
+            Event::Awaiting { agents } => {
+                printed(&mut answer, printer).await;
+                if !is_quiet {
+                    let agents = count(agents.len() as u64, "agent");
+                    printer.aside(&format!(
+                        "{agents} at work in the background; what they find comes by itself"
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn printed(answer: &mut String, printer: &Printer) {
+    let answer = std::mem::take(answer);
+    if !answer.trim().is_empty() {
+        printer.result(print::markdown(&answer)).await;
+    }
+}
