@@ -56,6 +56,7 @@ use self::{
         merge::lay_over,
         profile, variables,
     },
+    meaning::permissions::Ground,
     written::Table,
 };
 use crate::environment::Environment;
@@ -115,7 +116,7 @@ pub(crate) fn attache_home(
 pub(crate) fn load(sources: &Sources<'_>) -> Result<Loaded, SettingsError> {
     let mut findings = Findings::default();
     let mut merged = user_layers(sources, &mut findings)?;
-    project_layers(sources, &mut merged, &mut findings)?;
+    let project = project_layers(sources, &mut merged, &mut findings)?;
 
     let reading = unrestricted(sources.working_directory, sources);
     let environment = variables::layer(sources.environment, &reading, &mut findings)?;
@@ -142,7 +143,13 @@ pub(crate) fn load(sources: &Sources<'_>) -> Result<Loaded, SettingsError> {
     for file in meaning::permissions::told(&merged, own, &mut findings) {
         lay_over(&mut merged, claude::ask_always(&file));
     }
-    Ok(Loaded { settings: Settings::from_layers(merged)?, findings })
+    let files = project.files.into_iter().map(|file| (file.path, file.directory));
+    let ground = Ground {
+        working_directory: sources.working_directory.to_owned(),
+        project: project.root,
+        files: files.collect(),
+    };
+    Ok(Loaded { settings: Settings::from_layers(merged, &ground)?, findings })
 }
 
 /// Whether a file has the user's own rules: their settings, and those of a project that they trust.
@@ -189,7 +196,7 @@ fn project_layers(
     sources: &Sources<'_>,
     merged: &mut Table,
     findings: &mut Findings,
-) -> Result<(), SettingsError> {
+) -> Result<Project, SettingsError> {
     let project = Project::around(sources.working_directory, sources.attache_home, sources.home);
     let in_force = merged.clone();
     for file in &project.files {
@@ -233,7 +240,7 @@ fn project_layers(
         }
         lay_over(merged, checked.table);
     }
-    Ok(())
+    Ok(project)
 }
 
 fn read_and_check(

@@ -109,7 +109,9 @@ pub struct Processes {
     artifacts: Arc<Artifacts>,
     /// A directory that commands may read although it lies in one that is hidden from them.
     shown: Option<PathBuf>,
-    /// Hidden from the commands.
+    /// Hidden from the commands, beside what the policy says.
+    hidden: Vec<PathBuf>,
+    /// Hidden from the commands, since rules deny it.
     withheld: WithheldFiles,
     /// Made for the first command, removed with the run.
     temporary: Mutex<Option<TemporaryDirectory>>,
@@ -125,6 +127,7 @@ impl Processes {
             workspace,
             artifacts,
             shown: None,
+            hidden: Vec::new(),
             withheld: WithheldFiles::default(),
             temporary: Mutex::default(),
             sessions: Mutex::default(),
@@ -135,6 +138,13 @@ impl Processes {
     #[must_use]
     pub fn showing(mut self, directory: Option<PathBuf>) -> Self {
         self.shown = directory;
+        self
+    }
+
+    /// The same with commands that cannot read these places.
+    #[must_use]
+    pub(crate) fn hiding(mut self, places: Vec<PathBuf>) -> Self {
+        self.hidden = places;
         self
     }
 

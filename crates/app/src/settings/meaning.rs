@@ -26,7 +26,7 @@ pub(crate) use self::{
     mcp_server::McpServerSettings, provider::ProviderSettings, secret::Secret, words::Words,
 };
 
-use self::reader::Reader;
+use self::{permissions::Ground, reader::Reader};
 #[cfg(test)]
 use super::origin::Origin;
 use super::{
@@ -154,14 +154,14 @@ pub(crate) struct SubagentSettings {
 
 impl Settings {
     /// What the layers mean, merged.
-    pub(super) fn from_layers(written: Table) -> Result<Self, SettingsError> {
+    pub(super) fn from_layers(written: Table, ground: &Ground) -> Result<Self, SettingsError> {
         let top = Reader::new(&written);
         Ok(Self {
             model: top.optional("model")?,
             model_provider: top.optional("model_provider")?,
             approval_policy: top.required("approval_policy")?,
             sandbox: SandboxSettings::read(&top)?,
-            permissions: permissions::rules(&written, |_| {}),
+            permissions: permissions::rules(&written, ground, |_| {}),
             model_aliases: top.map("model_aliases")?,
             model_providers: top.entries("model_providers", ProviderSettings::read)?,
             model_prices: top.entries("model_prices", ModelPrice::read)?,

@@ -248,13 +248,16 @@ impl Setup {
     pub(crate) fn policy(&self) -> Arc<Policy> {
         let folders = self.agents_dirs.iter().chain(&self.settings.subagents.agents_dir);
         let folders = folders.map(|folder| self.working_directory.join(folder));
-        Arc::new(Policy {
+        let mut policy = Policy {
             rules: self.settings.permissions.clone(),
             approval: self.settings.approval_policy,
-            root: self.working_directory.to_str().map(str::to_owned),
             protected: folders.map(|folder| folder.to_string_lossy().into_owned()).collect(),
             ..Policy::default()
-        })
+        };
+        let root = self.working_directory.canonicalize();
+        let root = root.unwrap_or_else(|_| self.working_directory.clone());
+        policy.move_to(root.to_str().map(str::to_owned));
+        Arc::new(policy)
     }
 
     /// What an agent may do when it is run from here.
@@ -297,6 +300,7 @@ impl Setup {
             working_directory: self.working_directory.clone(),
             further_roots: self.settings.workspace_roots.clone(),
             worktrees: Some(self.worktrees()),
+            hidden: self.hidden_places(),
         }
     }
 

@@ -24,12 +24,17 @@ impl Setup {
         }
     }
 
+    /// Where keys and the program's own files are kept, and what the settings hide.
+    pub(super) fn hidden_places(&self) -> Vec<PathBuf> {
+        let mut places = vec![self.attache_home.clone()];
+        places.extend(places_of_keys(self.home.as_deref()));
+        places.extend(self.settings.sandbox.deny_read.iter().cloned());
+        places
+    }
+
     /// What the commands of agents may do, in a workspace and with a temporary directory.
     pub(crate) fn sandbox_policy(&self, workspace: &Path, temp_dir: &Path) -> Policy {
         let sandbox = &self.settings.sandbox;
-        let mut deny_read = vec![self.attache_home.clone()];
-        deny_read.extend(places_of_keys(self.home.as_deref()));
-        deny_read.extend(sandbox.deny_read.iter().cloned());
         Policy {
             mode: sandbox.mode,
             workspace: workspace.to_owned(),
@@ -37,7 +42,7 @@ impl Setup {
             writable_roots: sandbox.writable_roots.clone(),
             network: sandbox.network_access,
             writable_git: sandbox.writable_git,
-            deny_read,
+            deny_read: self.hidden_places(),
             shown: Vec::new(),
             limits: ResourceLimits::default(),
         }

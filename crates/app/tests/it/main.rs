@@ -9,6 +9,8 @@ mod approvals;
 mod background;
 #[cfg(test)]
 mod books;
+#[cfg(test)]
+mod boundaries;
 mod changes;
 mod clean;
 mod commands;

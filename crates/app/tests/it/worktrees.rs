@@ -627,3 +627,37 @@ fn a_branch_begins_with_the_files_of_its_turn() {
     assert!(ran.stderr.contains("the files after turn 1 were not kept"), "{ran:?}");
     server.assert_done();
 }
+
+#[test]
+fn what_may_not_be_read_may_not_be_read_in_the_copy() {
+    let server = ScriptedServer::start();
+    let project = lab(&server, WireApi::Chat, "");
+    fs::remove_dir(project.root().join(".git")).unwrap();
+    let root = project.root().display().to_string();
+    let settings = fs::read_to_string(project.home().join(".attache/config.toml")).unwrap();
+    let deny = format!("sandbox_deny_read = [\"{root}/vault\"]\n");
+    let rules =
+        format!("\n[permissions]\ndeny = [\"Read(secret/**)\", \"Read(/{root}/absolute/**)\"]\n");
+    project.file("~/.attache/config.toml", format!("{deny}{settings}{rules}"));
+    for folder in ["secret", "absolute", "vault"] {
+        project.file(&format!("{folder}/v"), "SWORD".to_owned() + "FISH\n");
+    }
+    project.file("open", "free to read\n");
+    commit_all(&project);
+    let script_of = |folder: &str| {
+        format!("python3 -c \"print(open('{folder}/v').read())\"; cat open; echo ended")
+    };
+    let commands: Vec<String> =
+        ["secret", "absolute", "vault"].iter().map(|folder| script_of(folder)).collect();
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    for folder in ["secret", "absolute", "vault"] {
+        let call = tool_call("call_1", "Read", &json!({"path": format!("{folder}/v")}));
+        server.answer(WireApi::Chat.answer(&call.using(used(10))));
+    }
+    script(&server, &commands);
+    let ran = project.run(&RUN);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let told = String::from_utf8_lossy(&server.requests().last().unwrap().body).into_owned();
+    assert!(told.contains("free to read"), "{told}");
+    assert!(!told.contains("SWORDFISH"), "{told}");
+}

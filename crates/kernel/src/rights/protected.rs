@@ -27,6 +27,19 @@ pub fn protected(path: &str) -> Option<&'static str> {
     protected_names(&names)
 }
 
+/// The protected path that a whole directory lies in, by its path from the root of the file system. Working
+/// trees that programs keep in their own folders are not of those folders.
+pub fn protected_above(directory: &str) -> Option<&'static str> {
+    let names: Vec<&str> = directory.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    let after =
+        names.windows(2).rposition(|pair| matches!(pair, [".attache" | ".claude", "worktrees"]));
+    let after = after.map_or(0, |position| position + 3);
+    match names.get(after..) {
+        Some(names) => protected_names(names),
+        None => protected_names(&names),
+    }
+}
+
 /// The same for the names of a path.
 pub(super) fn protected_names<N: AsRef<str>>(names: &[N]) -> Option<&'static str> {
     PROTECTED.iter().copied().find(|protected| {
@@ -48,6 +61,25 @@ fn is_same(name: &str, wanted: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_in_a_protected_path_is_protected_but_for_working_trees() {
+        for (directory, found) in [
+            ("/w/project", None),
+            ("/w/project/.git", Some(".git")),
+            ("/w/project/.git/hooks", Some(".git")),
+            ("/home/u/.claude/agents", Some(".claude")),
+            ("/w/.github/agents", Some(".github/agents")),
+            ("/w/.github", None),
+            ("/home/u/.attache/worktrees/agent-1", None),
+            ("/home/u/.attache/worktrees/agent-1/.git", Some(".git")),
+            ("/w/.claude/worktrees/x/src", None),
+            ("/w/.claude/worktrees/x/.claude/agents", Some(".claude")),
+            ("/w/.claude/worktrees", Some(".claude")),
+        ] {
+            assert_eq!(protected_above(directory), found, "{directory}");
+        }
+    }
 
     #[test]
     fn protected_paths_are_found_at_any_depth_and_in_any_case() {

@@ -22,7 +22,7 @@ use self::{
 pub use self::{
     call::{Call, Uncovered},
     commanded::protected_by_command,
-    path_pattern::RealPath,
+    path_pattern::{Effect, RealPath},
     session_grant::SessionGrant,
 };
 use crate::{
@@ -132,6 +132,41 @@ impl ToolRule {
     /// The rule that means all calls of one tool.
     pub fn of_tool(tool: ToolName) -> Self {
         Self { written: tool.to_string(), tools: ToolPattern::Exactly(vec![tool]), pattern: None }
+    }
+
+    /// The same rule, about paths in these directories. A rule without a place is about the workspace of
+    /// the run; one that has a place keeps it.
+    #[must_use]
+    pub fn anchored(self, directories: &[&str], effect: Effect) -> Self {
+        self.with_path(|path| path.anchored(directories, effect))
+    }
+
+    /// The same rule for a run that works in that directory.
+    #[must_use]
+    pub fn seen_from(self, workspace: &str) -> Self {
+        self.with_path(|path| path.seen_from(workspace))
+    }
+
+    /// The same rule, which means the files of a copy of that directory as well.
+    #[must_use]
+    pub fn copied(self, original: &str, copy: &str) -> Self {
+        self.with_path(|path| path.copied(original, copy))
+    }
+
+    /// The directories that its paths lie in, where that is not the workspace.
+    pub(super) fn foreign_anchors(&self) -> Vec<String> {
+        match &self.pattern {
+            Some(Pattern::Path(pattern)) => pattern.foreign_anchors(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn with_path(mut self, change: impl FnOnce(PathPattern) -> PathPattern) -> Self {
+        self.pattern = match self.pattern {
+            Some(Pattern::Path(pattern)) => Some(Pattern::Path(change(pattern))),
+            other => other,
+        };
+        self
     }
 
     /// The tools it names.

@@ -23,6 +23,7 @@ impl Host {
         let mut notices = Vec::new();
         let root = order.working_directory.clone();
         let root = root.unwrap_or_else(|| self.workplace.working_directory.clone());
+        notices.extend(self.workplace.told_about(&root));
         let place = (MAIN_DEPTH, order.schedule);
         let equipped = self.equipped(&definition, Trust::Trusted, place, None, &mut notices).await;
         let models = self.models.for_main();

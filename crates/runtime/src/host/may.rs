@@ -18,7 +18,10 @@ use serde_json::Value;
 use super::{FIRST_DEPTH, Offer, OrderError, Workplace};
 use crate::{
     tasks::Permissions,
-    tool::named_paths::{followed, named_paths, real_path},
+    tool::{
+        HiddenPlaces,
+        named_paths::{followed, named_paths, real_path},
+    },
 };
 
 /// What an agent may do when it is run by itself: its rights, and what its calls are judged by.
@@ -32,6 +35,7 @@ pub struct Leave {
     root: PathBuf,
     /// Further directories that file tools may use.
     further_roots: Vec<PathBuf>,
+    hidden: HiddenPlaces,
 }
 
 impl Leave {
@@ -45,14 +49,17 @@ impl Leave {
     ) -> Result<Self, OrderError> {
         let root = workplace.folder(definition, trust, None)?;
         let root = root.canonicalize().unwrap_or(root);
-        let filtered = offer.rights(definition, trust, (FIRST_DEPTH, Schedule::Foreground), None);
+        let place = (FIRST_DEPTH, Schedule::Foreground);
+        let mut filtered = offer.rights(definition, trust, place, None);
+        filtered.tools = filtered.tools.placed(&root.to_string_lossy());
         let stance = Stance::of_agent(definition);
         let permissions = Permissions { policy, stance, ..Permissions::default() };
         let permissions = permissions.of_run(&root, AutoApproval::AsConfigured).asking(definition);
         let further_roots = workplace.further_roots.iter();
         let further_roots = further_roots.filter_map(|root| root.canonicalize().ok()).collect();
         let (definition, offer) = (definition.clone(), offer.clone());
-        Ok(Self { definition, trust, offer, filtered, permissions, root, further_roots })
+        let hidden = HiddenPlaces::around(&root, &workplace.hidden);
+        Ok(Self { definition, trust, offer, filtered, permissions, root, further_roots, hidden })
     }
 }
 
@@ -77,6 +84,11 @@ impl Leave {
         if let (Some(path), false) = (self.outside(tool, arguments), is_denied(&judgement)) {
             judgement = denied(format!(
                 "`{path}` is outside of the workspace, which file tools do not leave"
+            ));
+        }
+        if let (Some(path), false) = (self.hidden_path(tool, arguments), is_denied(&judgement)) {
+            judgement = denied(format!(
+                "{path}: keys and the program's own files are kept there; no tool may use it"
             ));
         }
         if let (Some(reason), false) = (self.offer.absent.get(tool), is_denied(&judgement)) {
@@ -128,6 +140,22 @@ impl Leave {
             let mut roots = std::iter::once(&self.root).chain(&self.further_roots);
             !roots.any(|root| real.starts_with(root))
         })
+    }
+
+    /// The path of a file tool's call that lies where no tool may look; for a command, the directory that it
+    /// would run in.
+    fn hidden_path(&self, tool: &ToolName, arguments: &Value) -> Option<String> {
+        let builtin = tool.builtin()?;
+        if builtin.is_shell() {
+            let escalated = arguments.get("with_escalated_permissions").is_some();
+            let is_hidden = !escalated && self.hidden.hides(&self.root);
+            return is_hidden.then(|| self.root.display().to_string());
+        }
+        if !BuiltinTool::READERS.contains(&builtin) && !BuiltinTool::WRITERS.contains(&builtin) {
+            return None;
+        }
+        let paths = Call::new(tool, arguments).named_paths();
+        paths.into_iter().find(|path| self.hidden.hides(&followed(&self.root.join(path))))
     }
 
     /// Where the files lie that a call names, links followed as far as there is something.

@@ -66,6 +66,18 @@ pub enum Notice {
         /// The turn.
         turn: u32,
     },
+    /// The workspace lies where keys or the program's own files are kept.
+    HiddenWorkspace {
+        /// The workspace.
+        folder: String,
+    },
+    /// The workspace lies in a protected path.
+    ProtectedWorkspace {
+        /// The workspace.
+        folder: String,
+        /// The protected path.
+        within: &'static str,
+    },
     /// A resumed run goes on in the folder it began in.
     GoesOnIn {
         /// The folder.
@@ -129,6 +141,14 @@ impl fmt::Display for Notice {
             Self::FilesNotKnown { turn } => write!(
                 formatter,
                 "the files after turn {turn} were not kept: the worktree begins with those that the run left at its end"
+            ),
+            Self::HiddenWorkspace { folder } => write!(
+                formatter,
+                "{folder} lies where keys or the program's own files are kept: no tool and no command may use it"
+            ),
+            Self::ProtectedWorkspace { folder, within } => write!(
+                formatter,
+                "{folder} lies in a protected path (`{within}`): commands cannot write there, and every change of a file is asked about"
             ),
             Self::GoesOnIn { folder } => {
                 write!(formatter, "the run goes on where it began, in {folder}")

@@ -130,6 +130,9 @@ impl Host {
         let run_id = new_run_id();
         let (root, worktree) = self.earlier_place(&earlier, trust, &run_id).await?;
         notices.extend(files_not_known(&earlier, worktree.as_ref()));
+        if worktree.is_none() {
+            notices.extend(self.workplace.told_about(&root));
+        }
         let asked = order.working_directory.as_deref().filter(|_| worktree.is_none());
         notices.extend(asked.and_then(|asked| goes_on_elsewhere(asked, &root)));
         let permissions = self

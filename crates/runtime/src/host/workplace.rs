@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use attache_kernel::{
     agent::definition::{Definition, Trust},
+    rights::protected::protected_above,
     run::assignment::Assignment,
 };
 
-use super::error::OrderError;
-use crate::worktree::Worktrees;
+use super::{error::OrderError, notice::Notice};
+use crate::{tool::HiddenPlaces, worktree::Worktrees};
 
 /// Where agents work.
 #[derive(Debug, Clone, Default)]
@@ -19,9 +20,22 @@ pub struct Workplace {
     pub further_roots: Vec<PathBuf>,
     /// Where agents with `isolation: worktree` work; none has no place for them.
     pub worktrees: Option<Worktrees>,
+    /// Where keys and the program's own files are kept, which no tool may have.
+    pub hidden: Vec<PathBuf>,
 }
 
 impl Workplace {
+    /// What the caller should know about a run in that directory.
+    pub(super) fn told_about(&self, root: &Path) -> Option<Notice> {
+        let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let folder = root.display().to_string();
+        if HiddenPlaces::around(&real, &self.hidden).hides(&real) {
+            return Some(Notice::HiddenWorkspace { folder });
+        }
+        let within = protected_above(&real.to_string_lossy())?;
+        Some(Notice::ProtectedWorkspace { folder, within })
+    }
+
     /// Whether a folder lies in the workspace, or in another root the settings allow.
     pub fn holds(&self, folder: &Path) -> bool {
         let roots = std::iter::once(&self.working_directory).chain(&self.further_roots);

@@ -9,6 +9,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use attache_kernel::rights::protected::protected_above;
 use rustix::io::Errno;
 use tempfile::{NamedTempFile, TempPath};
 use tokio::io::Interest;
@@ -96,6 +97,11 @@ pub(crate) enum LaunchError {
     Program { program: String, source: io::Error },
     #[error("cannot run a command in {}: the directory is gone", shown(.0))]
     DirectoryGone(PathBuf),
+    #[error(
+        "commands cannot run in {}: keys or other files are kept there that they may not read",
+        shown(.0)
+    )]
+    Hidden(PathBuf),
     #[error("no directory for temporary files in {}: {}", shown(directory), reason(source))]
     Temporary { directory: PathBuf, source: io::Error },
     #[error("cannot start the sandbox: {0}")]
@@ -168,6 +174,9 @@ impl Processes {
             return Ok(command);
         };
         let policy = self.policy_of_run(policy, reach, temporary);
+        if reach == Reach::Sandboxed && policy.hides_workspace() {
+            return Err(LaunchError::Hidden(self.workspace.clone()));
+        }
         Ok(sandbox.command(&policy, program.as_os_str(), arguments)?)
     }
 
@@ -181,7 +190,12 @@ impl Processes {
         match reach {
             Reach::Escalated => policy.mode = Mode::DangerFullAccess,
             Reach::Sandboxed => {
+                policy.deny_read.extend_from_slice(&self.hidden);
                 policy.deny_read.extend_from_slice(&self.withheld.below(&self.workspace));
+                let workspace = self.workspace.to_string_lossy();
+                if policy.mode == Mode::WorkspaceWrite && protected_above(&workspace).is_some() {
+                    policy.mode = Mode::ReadOnly;
+                }
             }
         }
         policy

@@ -63,6 +63,11 @@ fn search(root: &Path, rights: &ToolSet) -> Vec<PathBuf> {
         let below = path.strip_prefix(root).ok().map(Path::to_string_lossy);
         rights.withholds(&RealPath::new(below.as_deref(), &path.to_string_lossy()))
     };
+    let is_whole =
+        |path: &Path| is_withheld(&path.join(ANY)) && is_withheld(&path.join(ANY).join(ANY));
+    if is_whole(root) {
+        return vec![root.to_owned()];
+    }
     let mut found = Vec::new();
     let mut looked_at = 0;
     let mut open = vec![root.to_owned()];
@@ -74,9 +79,7 @@ fn search(root: &Path, rights: &ToolSet) -> Vec<PathBuf> {
             }
             let path = entry.path();
             let Ok(kind) = entry.file_type() else { continue };
-            let is_whole =
-                || is_withheld(&path.join(ANY)) && is_withheld(&path.join(ANY).join(ANY));
-            if is_withheld(&path) || (kind.is_dir() && is_whole()) {
+            if is_withheld(&path) || (kind.is_dir() && is_whole(&path)) {
                 found.push(path);
             } else if kind.is_dir() {
                 open.push(path);

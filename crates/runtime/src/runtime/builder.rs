@@ -239,6 +239,14 @@ impl RuntimeBuilder {
             working_directory: self.working_directory.clone(),
             ..McpSetup::default()
         };
+        let hidden = self.commands.sandbox.iter().flat_map(|it| it.policy.deny_read.clone());
+        let hidden = hidden.collect();
+        let mut permissions = self.permissions;
+        if permissions.root.is_none() {
+            let root = self.working_directory.canonicalize();
+            let root = root.ok().and_then(|root| root.to_str().map(str::to_owned));
+            permissions.move_to(root);
+        }
         let custom = self.tools.iter().map(|tool| tool.spec().name.clone()).collect();
         let host = Host {
             is_enabled: true,
@@ -265,9 +273,10 @@ impl RuntimeBuilder {
                 working_directory: self.working_directory,
                 further_roots: Vec::new(),
                 worktrees,
+                hidden,
             },
             tree: self.tree,
-            policy: Arc::new(self.permissions),
+            policy: Arc::new(permissions),
             used: Arc::default(),
             rules: None,
             instances: self.instances,

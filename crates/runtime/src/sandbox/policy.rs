@@ -68,6 +68,22 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// Whether the workspace lies in a directory that is hidden from the command, and is not shown on purpose.
+    pub(crate) fn hides_workspace(&self) -> bool {
+        if self.mode == Mode::DangerFullAccess {
+            return false;
+        }
+        let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let workspace = real(&self.workspace);
+        let shown: Vec<PathBuf> = self.shown.iter().map(real).collect();
+        self.deny_read.iter().map(real).any(|hidden| {
+            let is_shown = |shown: &PathBuf| {
+                shown.starts_with(&hidden) && *shown != hidden && workspace.starts_with(shown)
+            };
+            workspace.starts_with(&hidden) && !shown.iter().any(is_shown)
+        })
+    }
+
     /// The directories that are writable, protected paths in them aside.
     pub(super) fn writable(&self) -> impl Iterator<Item = &Path> {
         let in_workspace = (self.mode == Mode::WorkspaceWrite).then_some(&self.workspace);

@@ -52,7 +52,7 @@ impl Permissions {
         let root = canonical_text(root);
         // Runs that differ in nothing share the rules.
         if self.policy.root != root {
-            Arc::make_mut(&mut self.policy).root = root;
+            Arc::make_mut(&mut self.policy).move_to(root);
         }
         let linked = self.policy.root.as_deref().map(linked_protected_paths).unwrap_or_default();
         if linked.iter().any(|path| !self.policy.protected.contains(path)) {
@@ -101,6 +101,11 @@ impl Permissions {
             Arc::make_mut(&mut self.policy).auto = auto;
         }
         self
+    }
+
+    /// The same for a run in a copy of that directory.
+    pub(super) fn copy(&mut self, original: &str, copy: &str) {
+        Arc::make_mut(&mut self.policy).copy(original, copy);
     }
 
     /// The same with those tools of MCP servers that are known to change nothing.

@@ -244,6 +244,7 @@ impl Runs {
         worktree: &mut Option<Worktree>,
     ) -> Result<RunHandle, StartError> {
         let shared = &self.shared;
+        start.put_rules_in_place();
         if matches!(start.past, Past::TakenOver(_)) {
             return Box::pin(self.take_over(tree, start, host)).await;
         }
@@ -295,6 +296,7 @@ impl Runs {
         let past = std::mem::replace(&mut start.past, Past::Nothing);
         let Past::TakenOver(taken) = past else { return Err(StartError::NothingTakenOver) };
         let TakenOver { run, next_seq, left_behind, budget } = *taken;
+        start.put_rules_in_place();
         let reach = Reach {
             host,
             earlier_artifacts: shared.earlier_artifacts(&run).await?,
@@ -414,7 +416,7 @@ impl Shared {
         let (here, far) = told_where(left_behind, start.instance.is_some());
         let news = News::beginning_with(here);
         let (root, stance) = (workspace.root().to_owned(), start.permissions.stance);
-        let hidden = self.hidden_places(workspace.root(), parent.map(Arc::as_ref));
+        let hidden = self.hidden_places(&root, run.assignment(), parent.map(Arc::as_ref));
         let live = Arc::new(LiveRun {
             run: Arc::clone(&assigned),
             events: EventLog::in_tree(Arc::clone(&self.store), header.ts, assigned, tree.clone()),

@@ -78,6 +78,18 @@ impl Start {
             instance: None,
         }
     }
+
+    /// Puts the rules about files in their places: they stay about the files they were written for, wherever
+    /// the run works, and are about those of its worktree as well.
+    pub(super) fn put_rules_in_place(&mut self) {
+        let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
+        let mut rights = std::mem::take(&mut self.rights).placed(&root.to_string_lossy());
+        if let Some(facts) = &self.assignment.worktree {
+            rights = rights.copied(&facts.repository, &facts.directory);
+            self.permissions.copy(&facts.repository, &facts.directory);
+        }
+        self.rights = rights;
+    }
 }
 
 /// What a run begins with.

@@ -30,20 +30,39 @@ pub struct FileGuard {
     hidden: HiddenPlaces,
 }
 
-/// Directories and files inside a workspace that no tool may have.
+/// Directories and files inside or around a workspace that no tool may have.
 #[derive(Debug, Clone, Default)]
 pub struct HiddenPlaces {
     root: PathBuf,
     places: Arc<[PathBuf]>,
+    /// A directory that tools may have although it lies in such a place.
+    shown: Option<PathBuf>,
 }
 
 impl HiddenPlaces {
-    /// Those of these places that lie below that root. This reads the disk.
-    pub fn below<'p>(root: &Path, places: impl IntoIterator<Item = &'p PathBuf>) -> Self {
+    /// Those of these places that lie below that root, or that it lies in. This reads the disk.
+    pub fn around<'p>(root: &Path, places: impl IntoIterator<Item = &'p PathBuf>) -> Self {
         let mut parents = HashMap::new();
         let places = places.into_iter().map(|place| really(place, &mut parents));
-        let places = places.filter(|place| place != root && place.starts_with(root)).collect();
-        Self { root: root.to_owned(), places }
+        let places = places.filter(|place| place.starts_with(root) || root.starts_with(place));
+        Self { root: root.to_owned(), places: places.collect(), shown: None }
+    }
+
+    /// The same, but for a directory that the program itself made in such a place.
+    #[must_use]
+    pub(crate) fn but_for(mut self, directory: &Path) -> Self {
+        self.shown = Some(directory.to_owned());
+        self
+    }
+
+    /// Whether a path lies in such a place.
+    pub(crate) fn hides(&self, path: &Path) -> bool {
+        self.places.iter().any(|hidden| {
+            let is_shown = |shown: &PathBuf| {
+                shown.starts_with(hidden) && shown != hidden && path.starts_with(shown)
+            };
+            path.starts_with(hidden) && !self.shown.as_ref().is_some_and(is_shown)
+        })
     }
 
     /// The same for a run in that directory, if it is the directory they were found for.
@@ -74,7 +93,7 @@ pub(super) struct Readable {
     tool: ToolName,
     /// None where no rule tells files apart.
     rights: Option<Arc<ToolSet>>,
-    hidden: Arc<[PathBuf]>,
+    hidden: HiddenPlaces,
 }
 
 impl FileGuard {
@@ -98,7 +117,7 @@ impl FileGuard {
         let tool = tool.into();
         let rights = self.rights.as_ref().map(|rights| rights.current().0);
         let rights = rights.filter(|rights| rights.tells_files_apart(&tool));
-        Readable { tool, rights, hidden: Arc::clone(&self.hidden.places) }
+        Readable { tool, rights, hidden: self.hidden.clone() }
     }
 }
 
@@ -137,7 +156,7 @@ impl Readable {
     /// Whether the tool may have the file that a link leads to. A link that leads nowhere is judged by
     /// what it says.
     pub(super) fn allows_link(&self, place: &Location, link: &Path, target: &Path) -> bool {
-        if self.rights.is_none() && self.hidden.is_empty() {
+        if self.rights.is_none() && self.hidden.places.is_empty() {
             return true;
         }
         let root = place.root_path();
@@ -160,7 +179,11 @@ impl Readable {
     pub(super) fn check_new(&self, place: &Location) -> Result<(), ToolOutput> {
         let real = place.real_path(place.relative());
         match &self.rights {
-            Some(rights) if !rights.withholds(&real) => Ok(()),
+            Some(rights)
+                if !rights.withholds(&real) && !self.is_hidden(place, place.relative()) =>
+            {
+                Ok(())
+            }
             Some(_) | None => self.check(place),
         }
     }
@@ -170,13 +193,15 @@ impl Readable {
         self.refusal(place, relative).is_none()
     }
 
-    fn refusal(&self, place: &Location, relative: &Path) -> Option<String> {
+    fn is_hidden(&self, place: &Location, relative: &Path) -> bool {
         let root = place.root_path();
-        let is_hidden = |hidden: &PathBuf| {
-            // A root that lies in such a place was given on purpose.
-            !root.starts_with(hidden) && root.join(relative).starts_with(hidden)
-        };
-        if self.hidden.iter().any(is_hidden) {
+        // Another root than the workspace that lies in such a place was given on purpose.
+        let is_given = !place.is_in_workspace() && self.hidden.hides(root);
+        !is_given && self.hidden.hides(&root.join(relative))
+    }
+
+    fn refusal(&self, place: &Location, relative: &Path) -> Option<String> {
+        if self.is_hidden(place, relative) {
             return Some(
                 "keys and the program's own files are kept there; no tool may use it".to_owned(),
             );

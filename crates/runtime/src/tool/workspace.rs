@@ -258,10 +258,15 @@ impl Location {
         self.root.path()
     }
 
+    /// Whether it lies beneath the workspace's own directory.
+    pub(crate) fn is_in_workspace(&self) -> bool {
+        self.root.is_workspace()
+    }
+
     /// Where a file below the same root really lies, for rules to judge.
     pub(crate) fn real_path(&self, relative: &Path) -> RealPath {
         let absolute = self.root.path().join(relative);
-        let below = self.root.is_workspace().then(|| relative.to_string_lossy());
+        let below = self.is_in_workspace().then(|| relative.to_string_lossy());
         RealPath::new(below.as_deref(), &absolute.to_string_lossy())
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use attache_kernel::rights::{
     permission::{PermissionRule, PermissionRules},
-    rule::{ToolRuleError, ToolRuleErrorKind},
+    rule::{Effect, ToolRuleError, ToolRuleErrorKind},
     tool_name::UnknownTool,
 };
 
@@ -27,22 +27,67 @@ pub(crate) struct Misread<'a> {
     error: ToolRuleError,
 }
 
+/// What the paths of rules are relative to.
+#[derive(Debug, Default)]
+pub(crate) struct Ground {
+    /// The working directory.
+    pub(crate) working_directory: PathBuf,
+    /// The root of the project around it.
+    pub(crate) project: PathBuf,
+    /// The project's files, each with the directory it speaks for.
+    pub(crate) files: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Ground {
+    /// The directories that an entry is about: what a project's file says is about its directory, what the
+    /// user says about the working directory and, where it restricts, about the whole project.
+    fn anchors(&self, node: &Node, effect: Effect) -> Vec<String> {
+        let file = node.origin.place().map(|place| &*place.path);
+        let of_file = |(path, _): &&(PathBuf, PathBuf)| file == Some(path.as_path());
+        let anchors = match (self.files.iter().find(of_file), effect) {
+            (Some((_, directory)), _) => vec![directory],
+            (None, Effect::Allows) => vec![&self.working_directory],
+            (None, Effect::Restricts) => vec![&self.project, &self.working_directory],
+        };
+        let mut real: Vec<String> = Vec::new();
+        for anchor in anchors {
+            let anchor = anchor.canonicalize().unwrap_or_else(|_| anchor.clone());
+            let anchor = anchor.to_string_lossy().into_owned();
+            if !real.contains(&anchor) {
+                real.push(anchor);
+            }
+        }
+        real
+    }
+
+    fn put(&self, rule: PermissionRule, node: &Node, effect: Effect) -> PermissionRule {
+        if !rule.rule.is_about_paths() {
+            return rule;
+        }
+        let anchors = self.anchors(node, effect);
+        let anchors: Vec<&str> = anchors.iter().map(String::as_str).collect();
+        rule.anchored(&anchors, effect)
+    }
+}
+
 /// The rules that the layers have together.
 pub(crate) fn rules<'a>(
     written: &'a Table,
+    ground: &Ground,
     mut misread: impl FnMut(Misread<'a>),
 ) -> PermissionRules {
     let mut rules = PermissionRules::default();
     for (entry, node) in entries(written, "allow") {
         match PermissionRule::allowing(entry, &node.origin.to_string()) {
-            Ok(rule) => rules.allow.push(rule),
+            Ok(rule) => rules.allow.push(ground.put(rule, node, Effect::Allows)),
             Err(error) => misread(Misread { list: "allow", entry, node, error }),
         }
     }
     for (list, into) in [("ask", &mut rules.ask), ("deny", &mut rules.deny)] {
         for (entry, node) in entries(written, list) {
             let (found, error) = PermissionRule::restricting(entry, &node.origin.to_string());
-            into.extend(found);
+            let put = |rule| ground.put(rule, node, Effect::Restricts);
+            into.extend(found.into_iter().map(put));
             if let Some(error) = error {
                 misread(Misread { list, entry, node, error });
             }
@@ -59,7 +104,7 @@ pub(crate) fn told(
     findings: &mut Findings,
 ) -> Vec<PathBuf> {
     let mut unclear = Vec::new();
-    rules(written, |misread| {
+    rules(written, &Ground::default(), |misread| {
         let Misread { list, entry, node, error } = misread;
         let file = node.origin.place().map(|place| place.path.to_path_buf());
         if is_of_other_host(&error, file.as_ref()) {

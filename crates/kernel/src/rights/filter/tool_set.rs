@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt};
 use serde_json::Value;
 
 use crate::rights::{
-    rule::{Call, Match, RealPath, ToolRule, Uncovered, uncovered},
+    rule::{Call, Effect, Match, RealPath, ToolRule, Uncovered, uncovered},
     tool_name::{BuiltinTool, ToolName},
 };
 
@@ -85,6 +85,33 @@ impl ToolSet {
             grants.insert(tool.clone(), constraints);
         }
         Self { grants }
+    }
+
+    /// The same set for a run that works in that directory. Rules that have no place yet are about it; those
+    /// of an agent above stay about that one's directory.
+    #[must_use]
+    pub fn placed(self, root: &str) -> Self {
+        self.with_rules(|rule, effect| rule.anchored(&[root], effect).seen_from(root))
+    }
+
+    /// The same set for a run in a copy of that directory.
+    #[must_use]
+    pub fn copied(self, original: &str, copy: &str) -> Self {
+        self.with_rules(|rule, _| rule.copied(original, copy))
+    }
+
+    fn with_rules(mut self, change: impl Fn(ToolRule, Effect) -> ToolRule) -> Self {
+        for constraint in self.grants.values_mut().flatten() {
+            match constraint {
+                Constraint::Only(rules) => {
+                    for rule in rules {
+                        *rule = change(rule.clone(), Effect::Allows);
+                    }
+                }
+                Constraint::Never(rule) => *rule = change(rule.clone(), Effect::Restricts),
+            }
+        }
+        self
     }
 
     /// The tools, in the order they are listed everywhere.

@@ -1,4 +1,5 @@
-//! Rights as a transcript's header holds them: each tool with its rules as they were written.
+//! Rights as a transcript's header holds them: each tool with its rules as they were written. A rule that is
+//! about other directories than the run's own names them.
 //!
 //! Reading fails closed. A rule that cannot be read back allows nothing, a denial that cannot be read
 //! back takes the whole tool away, and so does everything else that is not understood.
@@ -7,10 +8,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap 
 use serde_json::{Map, Value};
 
 use super::tool_set::{Constraint, ToolSet, is_never_filtered};
-use crate::rights::{rule::ToolRule, tool_name::ToolName};
+use crate::rights::{
+    rule::{Effect, ToolRule},
+    tool_name::ToolName,
+};
 
 const ONLY: &str = "only";
 const NEVER: &str = "never";
+const RULE: &str = "rule";
+const IN: &str = "in";
 
 impl Serialize for ToolSet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -43,23 +49,48 @@ impl<'de> Deserialize<'de> for ToolSet {
 
 fn written(constraint: &Constraint) -> Value {
     let (kind, rules) = match constraint {
-        Constraint::Only(rules) => {
-            (ONLY, rules.iter().map(|rule| Value::String(rule.to_string())).collect())
-        }
-        Constraint::Never(rule) => (NEVER, Value::String(rule.to_string())),
+        Constraint::Only(rules) => (ONLY, rules.iter().map(written_rule).collect()),
+        Constraint::Never(rule) => (NEVER, written_rule(rule)),
     };
     Value::Object(Map::from_iter([(kind.to_owned(), rules)]))
+}
+
+fn written_rule(rule: &ToolRule) -> Value {
+    let anchors = rule.foreign_anchors();
+    if anchors.is_empty() {
+        return Value::String(rule.to_string());
+    }
+    let fields = [(RULE, Value::String(rule.to_string())), (IN, Value::from(anchors))];
+    Value::Object(fields.map(|(key, value)| (key.to_owned(), value)).into_iter().collect())
+}
+
+/// A rule with the directories it is about; none if it cannot be read back.
+fn read_rule(
+    value: &Value,
+    effect: Effect,
+    parse: impl Fn(&str) -> Option<ToolRule>,
+) -> Option<ToolRule> {
+    let fields = match value {
+        Value::String(rule) => return parse(rule),
+        Value::Object(fields) if fields.len() == 2 => fields,
+        _ => return None,
+    };
+    let anchors = fields.get(IN)?.as_array()?.iter();
+    let anchors = anchors.map(Value::as_str).collect::<Option<Vec<_>>>()?;
+    Some(parse(fields.get(RULE)?.as_str()?)?.anchored(&anchors, effect))
 }
 
 /// The restriction; none if it cannot be told what is restricted.
 fn read(constraint: &Value, tool: &ToolName) -> Option<Constraint> {
     let constraint = constraint.as_object().filter(|constraint| constraint.len() == 1)?;
     if let Some(rules) = constraint.get(ONLY) {
-        let rules = rules.as_array()?.iter().filter_map(Value::as_str);
-        let rules = rules.filter_map(|rule| ToolRule::parse(rule).ok());
+        let parse = |rule: &str| ToolRule::parse(rule).ok();
+        let rules = rules.as_array()?.iter();
+        let rules = rules.filter_map(|rule| read_rule(rule, Effect::Allows, parse));
         return Some(Constraint::Only(rules.filter(|rule| rule.tools().covers(tool)).collect()));
     }
-    let rule = ToolRule::parse_denial(constraint.get(NEVER)?.as_str()?).ok()?;
+    let parse = |rule: &str| ToolRule::parse_denial(rule).ok();
+    let rule = read_rule(constraint.get(NEVER)?, Effect::Restricts, parse)?;
     rule.restrains(tool).then_some(Constraint::Never(rule))
 }
 

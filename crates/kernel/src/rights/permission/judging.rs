@@ -16,7 +16,7 @@ use crate::{
     rights::{
         confinement::Confinement,
         filter::{COMPLETE_TASK, ToolSet},
-        protected::protected_names,
+        protected::{protected_above, protected_names},
         rule::{Call, Match, ToolRule, partly_uncovered, protected_by_command, uncovered},
         tool_name::{BuiltinTool, ToolName},
     },
@@ -250,19 +250,30 @@ impl Judging<'_> {
     /// The protected path that the call would write to, by what it says or where it leads.
     fn protected_path(&self) -> Option<String> {
         let root = self.policy.root.as_deref();
+        let around = root.filter(|root| protected_above(root).is_some());
         let is_protected = |path: &&crate::rights::rule::RealPath| {
             protected_names(path.names()).is_some()
                 || self.policy.protected.iter().any(|folder| path.is_below(folder))
         };
         if !self.is_writer() {
+            let is_shell = self.builtin().is_some_and(BuiltinTool::is_shell);
+            let is_harmless = || self.call.doubt(root).is_none();
+            // The sandbox keeps such a workspace read-only.
+            let is_held = self.policy.confinement == Confinement::Whole;
+            if let Some(around) = around.filter(|_| is_shell && !is_held && !is_harmless()) {
+                return Some(around.to_owned());
+            }
             let named = || {
-                let is_harmless = self.call.doubt(root).is_none();
+                let is_harmless = is_harmless();
                 let mut paths = self.proposed.foresight.paths.iter().filter(|_| !is_harmless);
                 paths.find(is_protected)
             };
             return protected_by_command(&self.call, root)
                 .or_else(|| named().map(ToString::to_string));
         }
+        let is_protected = |path: &&crate::rights::rule::RealPath| {
+            is_protected(path) || (around.is_some() && path.is_in_workspace())
+        };
         let real = self.proposed.foresight.paths.iter().find(is_protected);
         real.map(ToString::to_string).or_else(|| self.call.protected_path(root))
     }

@@ -95,6 +95,19 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// The same for runs that work in that directory.
+    pub fn move_to(&mut self, root: Option<String>) {
+        let before = std::mem::replace(&mut self.root, root);
+        if let Some(root) = &self.root {
+            self.rules.move_to(root, before.as_deref().or(Some(root)));
+        }
+    }
+
+    /// The same for a run in a copy of that directory: what the rules say of its files they say of those.
+    pub fn copy(&mut self, original: &str, copy: &str) {
+        self.rules.copy(original, copy);
+    }
+
     /// Whether a call of an agent may be allowed because the sandbox holds it.
     pub fn approves_in_sandbox(&self, stance: Stance) -> bool {
         let by_agent = stance.questions == ApprovalMode::AutoApproveInSandbox

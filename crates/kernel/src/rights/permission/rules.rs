@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::rights::{
-    rule::{ToolRule, ToolRuleError},
+    rule::{Effect, ToolRule, ToolRuleError},
     tool_name::{BuiltinTool, ToolName},
 };
 
@@ -34,7 +34,44 @@ pub struct PermissionRule {
     pub except: Vec<ToolRule>,
 }
 
+impl PermissionRules {
+    /// The same for a run that works in another directory than that: rules without a place are about the
+    /// one that it was.
+    pub(super) fn move_to(&mut self, root: &str, from: Option<&str>) {
+        self.change(|rule, effect| {
+            let anchors: Vec<&str> = from.into_iter().collect();
+            let rule = if anchors.is_empty() { rule } else { rule.anchored(&anchors, effect) };
+            rule.seen_from(root)
+        });
+    }
+
+    /// The same, about the files of a copy of that directory as well.
+    pub(super) fn copy(&mut self, original: &str, copy: &str) {
+        self.change(|rule, _| rule.copied(original, copy));
+    }
+
+    fn change(&mut self, change: impl Fn(ToolRule, Effect) -> ToolRule) {
+        let Self { allow, ask, deny } = self;
+        let lists = [(allow, Effect::Allows), (ask, Effect::Restricts), (deny, Effect::Restricts)];
+        for (list, effect) in lists {
+            for rule in list {
+                rule.rule = change(rule.rule.clone(), effect);
+                for excepted in &mut rule.except {
+                    *excepted = change(excepted.clone(), Effect::Allows);
+                }
+            }
+        }
+    }
+}
+
 impl PermissionRule {
+    /// The same rule, about paths in these directories.
+    #[must_use]
+    pub fn anchored(mut self, directories: &[&str], effect: Effect) -> Self {
+        self.rule = self.rule.anchored(directories, effect);
+        self
+    }
+
     /// An entry of a list that allows.
     pub fn allowing(entry: &str, origin: &str) -> Result<Self, ToolRuleError> {
         Ok(Self::new(ToolRule::parse(entry)?, entry, origin))

@@ -4,8 +4,12 @@
 //! depth; one that ends in a plain name or in `/` means the whole directory. As in Claude Code, `//x`
 //! is an absolute path and `~/x` lies in the home directory.
 
+mod place;
+
 use std::fmt;
 
+pub use self::place::Effect;
+use self::place::Place;
 use super::ToolRuleErrorKind;
 
 /// How many alternatives `{a,b}` may come to.
@@ -16,6 +20,8 @@ const MAX_ALTERNATIVES: usize = 64;
 pub(super) struct PathPattern {
     base: Base,
     alternatives: Vec<Vec<Segment>>,
+    /// Where it was put; nowhere yet, it is about the workspace.
+    place: Option<Place>,
 }
 
 /// Where a pattern begins.
@@ -207,11 +213,14 @@ impl PathPattern {
             .iter()
             .map(|text| segments(text, base))
             .collect::<Result<_, _>>()?;
-        Ok(Self { base, alternatives })
+        Ok(Self { base, alternatives, place: None })
     }
 
     /// Whether it means that path for certain.
     pub(super) fn covers(&self, path: &Location) -> bool {
+        if let Some(place) = &self.place {
+            return place.covers(path);
+        }
         let names = match (self.base, path) {
             (Base::Workspace, Location::Workspace(names))
             | (Base::Root, Location::Absolute(names)) => names,
@@ -229,11 +238,21 @@ impl PathPattern {
 
     /// Whether it means that file for certain.
     pub(super) fn covers_real(&self, path: &RealPath) -> bool {
+        if let Some(place) = &self.place {
+            return place.covers_real(path);
+        }
         self.covers(&path.absolute) || path.workspace.as_ref().is_some_and(|path| self.covers(path))
     }
 
     /// Whether it may mean that file, or a directory above it.
     pub(super) fn may_match_real(&self, path: &RealPath) -> bool {
+        if let (Some(place), Location::Absolute(names)) = (&self.place, &path.absolute)
+            && place.holds(names)
+        {
+            let reach = |segments| Reach::along(segments, names, Spelling::AnyCase);
+            let mut reaches = place.absolute().iter().map(|segments| reach(segments));
+            return reaches.any(|reach| reach.is_whole || reach.is_above);
+        }
         match (self.base, &path.workspace) {
             (Base::Workspace, Some(path)) => self.may_match(path),
             (Base::Workspace | Base::Root | Base::Home, _) => self.may_match(&path.absolute),
@@ -258,6 +277,15 @@ impl PathPattern {
     fn spot_reach(&self, spot: &Spot, wanted: impl Fn(Reach) -> bool) -> bool {
         let reach =
             |segments: &[Segment]| wanted(Reach::along(segments, &spot.names, Spelling::AnyCase));
+        match (&self.place, spot.from) {
+            (Some(place), From::Workspace) if let Some(below) = place.below_workspace() => {
+                return below.iter().any(|segments| reach(segments));
+            }
+            (Some(place), From::Root) if place.holds(&spot.names) => {
+                return place.absolute().iter().any(|segments| reach(segments));
+            }
+            _ => {}
+        }
         self.alternatives.iter().any(|segments| match (self.base, spot.from) {
             (Base::Workspace, From::Workspace)
             | (Base::Root, From::Root)
@@ -269,7 +297,7 @@ impl PathPattern {
             }
             (Base::Root, _) => (0..segments.len())
                 .filter_map(|index| segments.get(index..))
-                .any(|rest| rest.first() != Some(&Segment::Deep) && reach(rest)),
+                .any(|rest| rest != [Segment::Deep] && reach(rest)),
         })
     }
 
@@ -280,6 +308,17 @@ impl PathPattern {
         };
         let is_absolute = matches!(path, Location::Absolute(_));
         let reach = |segments: &[Segment]| wanted(Reach::along(segments, names, Spelling::AnyCase));
+        if let Some(place) = &self.place {
+            match place.below_workspace() {
+                Some(below) if !is_absolute => {
+                    return below.iter().any(|segments| reach(segments));
+                }
+                _ if is_absolute && place.holds(names) => {
+                    return place.absolute().iter().any(|segments| reach(segments));
+                }
+                _ => {}
+            }
+        }
         self.alternatives.iter().any(|segments| match (self.base, is_absolute) {
             (Base::Workspace, false) | (Base::Root, true) => reach(segments),
             // The workspace or the home may be anywhere above.
@@ -291,7 +330,7 @@ impl PathPattern {
             // The workspace may be any directory that the pattern passes through.
             (Base::Root, false) => (0..segments.len())
                 .filter_map(|index| segments.get(index..))
-                .any(|rest| rest.first() != Some(&Segment::Deep) && reach(rest)),
+                .any(|rest| rest != [Segment::Deep] && reach(rest)),
         })
     }
 }
@@ -309,6 +348,14 @@ struct Reach {
 
 impl Reach {
     fn along(segments: &[Segment], names: &[String], spelling: Spelling) -> Self {
+        let (mut active, is_above) = Self::positions(segments, names, spelling);
+        let is_whole = active.pop() == Some(true);
+        Self { is_whole, is_above, is_begun: active.contains(&true) }
+    }
+
+    /// The positions of a pattern that are reached at the end of a path, and whether the pattern ended
+    /// before.
+    fn positions(segments: &[Segment], names: &[String], spelling: Spelling) -> (Vec<bool>, bool) {
         let end = segments.len();
         let mut active = vec![false; end + 1];
         reach(&mut active, segments, 0);
@@ -330,8 +377,7 @@ impl Reach {
             }
             active = next;
         }
-        let is_whole = active.pop() == Some(true);
-        Self { is_whole, is_above, is_begun: active.contains(&true) }
+        (active, is_above)
     }
 }
 

@@ -71,19 +71,16 @@ fn entries_that_are_no_rules_say_why() {
 
 #[test]
 fn brackets_around_everything_are_no_restriction() {
-    for entry in [
-        "Bash",
-        "Bash()",
-        "Bash(*)",
-        "Bash( * )",
-        "Read(*)",
-        "WebFetch(*)",
-        "WebSearch(*)",
-        "Task(*)",
-    ] {
+    for entry in
+        ["Bash", "Bash(*)", "Bash( * )", "Read(*)", "WebFetch(*)", "WebSearch(*)", "Task(*)"]
+    {
         assert!(rule(entry).is_unrestricted(), "{entry}");
     }
     assert!(!rule("Read(**)").is_unrestricted());
+    for entry in ["Bash()", "Bash( )", "Read()"] {
+        let error = ToolRule::parse(entry).unwrap_err();
+        assert_eq!(error.kind, ToolRuleErrorKind::EmptyPattern, "{entry}");
+    }
 }
 
 #[test]
@@ -592,5 +589,72 @@ fn slow_match(pattern: &str, text: &str) -> bool {
             tail.next().is_some_and(|letter| wanted == '?' || wanted == letter)
                 && slow_match(rest.as_str(), tail.as_str())
         }
+    }
+}
+
+#[test]
+fn a_rule_stays_about_its_files_wherever_a_run_works() {
+    let read = ToolName::Builtin(BuiltinTool::ReadFile);
+    let denies = |rule: &str, root: &str, path: &str| {
+        let rule = ToolRule::parse_denial(rule).unwrap();
+        let rule = rule.anchored(&["/w/p"], Effect::Restricts).seen_from(root);
+        let arguments = json!({ "path": path });
+        let text = rule.denies(&Call::new(&read, &arguments));
+        let whole = if path.starts_with('/') { path.to_owned() } else { format!("{root}/{path}") };
+        let below = whole.strip_prefix(&format!("{root}/"));
+        let real = rule.denies_file(&read, &RealPath::new(below, &whole));
+        assert_eq!(text, real, "{rule} in {root}: {path}");
+        text
+    };
+    for (rule, root, path, is_denied) in [
+        ("Read(secret/**)", "/w/p", "secret/a", true),
+        ("Read(secret/**)", "/w/p/secret", "a", true),
+        ("Read(secret/**)", "/w/p/secret/deep", "a/b", true),
+        ("Read(secret/**)", "/w/p/open", "a", false),
+        ("Read(secret/**)", "/w/p/open", "secret/a", false),
+        ("Read(secret)", "/w/p/x/secret", "a", true),
+        ("Read(s?cret)", "/w/p/secret/x", "a", true),
+        ("Read(/sub/b)", "/w/p/sub", "b", true),
+        ("Read(/sub/b)", "/w/p/sub", "sub/b", false),
+        ("Read(/sub/b)", "/w/p/sub", "/w/p/sub/b", true),
+        ("Read(*.pem)", "/elsewhere", "x/k.pem", true),
+        ("Read(secret/**)", "/elsewhere", "secret/a", true),
+        ("Read(//w/p/secret/**)", "/w/p/secret", "a", true),
+        ("Read(//w/p/**/.env)", "/w/p/x", "y/.env", true),
+        ("Read(//w/q/**)", "/w/p", "a", false),
+    ] {
+        assert_eq!(denies(rule, root, path), is_denied, "{rule} in {root}: {path}");
+    }
+    let allows = |rule: &str, root: &str, path: &str| {
+        let rule = ToolRule::parse(rule).unwrap();
+        let rule = rule.anchored(&["/w/p"], Effect::Allows).seen_from(root);
+        uncovered([&rule], &Call::new(&read, &json!({ "path": path }))).is_none()
+    };
+    for (rule, root, path, is_allowed) in [
+        ("Read(src/**)", "/w/p", "src/a", true),
+        ("Read(src/**)", "/w/p", "/w/p/src/a", true),
+        ("Read(src/**)", "/w/p/src", "a", true),
+        ("Read(src/**)", "/w/p/secret", "src/a", false),
+        ("Read(src/**)", "/elsewhere", "src/a", false),
+        ("Read(*.md)", "/elsewhere", "a.md", false),
+    ] {
+        assert_eq!(allows(rule, root, path), is_allowed, "{rule} in {root}: {path}");
+    }
+    // A copy has the rules of what it was copied from.
+    for rule in ["Read(secret/**)", "Read(//w/p/secret/**)"] {
+        let rule = ToolRule::parse_denial(rule).unwrap().anchored(&["/w"], Effect::Restricts);
+        let rule = match rule.to_string().as_str() {
+            "Read(secret/**)" => {
+                let rule = ToolRule::parse_denial("Read(secret/**)").unwrap();
+                rule.anchored(&["/w/p"], Effect::Restricts)
+            }
+            _ => rule,
+        };
+        let rule = rule.seen_from("/copies/1").copied("/w/p", "/copies/1");
+        let denies = |path: &str| {
+            let whole = format!("/copies/1/{path}");
+            rule.denies_file(&read, &RealPath::new(Some(path), &whole))
+        };
+        assert!(denies("secret/a") && !denies("x/secret/a") && !denies("b"), "{rule}");
     }
 }

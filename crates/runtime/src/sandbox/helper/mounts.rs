@@ -160,12 +160,21 @@ fn denied_layers(policy: &Policy) -> Vec<Layer> {
     denied.sort();
     denied.dedup();
     let outer = denied.clone();
-    denied.retain(|path| !outer.iter().any(|above| above != path && path.starts_with(above)));
     let writable: Vec<PathBuf> =
         policy.writable().filter_map(|path| fs::canonicalize(path).ok()).collect();
-    denied.retain(|path| !writable.contains(path));
     let shown: Vec<PathBuf> =
         policy.shown.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+    denied.retain(|path| {
+        // What lies in a denied directory is denied with it, unless it is mounted again in between.
+        let is_denied_by = |above: &PathBuf| {
+            let is_between =
+                |root: &&PathBuf| root.starts_with(above) && path.starts_with(root.as_path());
+            let is_mounted_again = writable.iter().chain(&shown).any(|root| is_between(&root));
+            above != path && path.starts_with(above) && !is_mounted_again
+        };
+        !outer.iter().any(is_denied_by)
+    });
+    denied.retain(|path| !writable.contains(path));
     let cover = |path: PathBuf| {
         if path.is_dir() {
             let has_something_below =

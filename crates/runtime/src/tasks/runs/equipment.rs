@@ -80,11 +80,36 @@ impl Shared {
 
     /// The places in that directory that no tool may have. A child in its parent's directory has its
     /// parent's.
-    pub(super) fn hidden_places(&self, root: &Path, parent: Option<&LiveRun>) -> HiddenPlaces {
+    pub(super) fn hidden_places(
+        &self,
+        root: &Path,
+        assignment: &Assignment,
+        parent: Option<&LiveRun>,
+    ) -> HiddenPlaces {
+        let worktree = assignment.worktree.as_ref();
         parent.and_then(|parent| parent.hidden.also_below(root)).unwrap_or_else(|| {
             let places = self.commands.sandbox.iter().flat_map(|it| &it.policy.deny_read);
-            HiddenPlaces::below(root, places)
+            let copies = self.hidden_copies(worktree);
+            let hidden = HiddenPlaces::around(root, places.chain(&copies));
+            match worktree {
+                Some(worktree) => hidden.but_for(Path::new(&worktree.directory)),
+                None => hidden,
+            }
         })
+    }
+
+    /// Where the copies of hidden places lie in a worktree.
+    fn hidden_copies(&self, worktree: Option<&WorktreeFacts>) -> Vec<PathBuf> {
+        let Some(WorktreeFacts { repository, directory, .. }) = worktree else {
+            return Vec::new();
+        };
+        let places = self.commands.sandbox.iter().flat_map(|it| &it.policy.deny_read);
+        let real = places.map(|place| place.canonicalize().unwrap_or_else(|_| place.clone()));
+        real.filter_map(|place| {
+            let inside = place.strip_prefix(repository).ok()?;
+            Some(Path::new(directory).join(inside)).filter(|_| inside != Path::new(""))
+        })
+        .collect()
     }
 
     /// What the calls of a run may touch.
@@ -100,7 +125,8 @@ impl Shared {
         let root = workspace.root().to_owned();
         let shown = worktree.map(|worktree| PathBuf::from(&worktree.directory));
         let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
-        let processes = processes.showing(shown).withholding(readable.clone());
+        let processes = processes.showing(shown).hiding(self.hidden_copies(worktree));
+        let processes = processes.withholding(readable.clone());
         let files = FileGuard::new(readable).hiding(hidden);
         let processes = Arc::new(processes);
         ToolContext { processes, ..ToolContext::new(workspace, artifacts, files) }

@@ -235,7 +235,7 @@ fn places_of_keys_inside_the_workspace_are_nobodys() {
     fixture.link("way", ".ssh");
     let root = fixture.root().to_owned();
     let places = [root.join(".attache"), root.join(".ssh"), "/somewhere/else".into(), root.clone()];
-    fixture.context.files = FileGuard::unrestricted().hiding(HiddenPlaces::below(&root, &places));
+    fixture.context.files = FileGuard::unrestricted().hiding(HiddenPlaces::around(&root, &places));
     for path in [".attache/credentials.json", ".ssh/id_rsa", "way/id_rsa"] {
         let error = fixture.error("read_file", json!({ "path": path }));
         assert!(error.contains("no tool may use it") && !error.contains("needle"), "{error}");
