@@ -281,8 +281,11 @@ impl Denial<'_> {
     ) -> Result<(), WithheldReason> {
         match &self.rule {
             DenialRule::Understood(rule) if rule.is_unrestricted() => {
-                if rule.denial_reaches(tool) {
-                    return Err(reason(None));
+                let is_shell = tool.builtin().is_some_and(BuiltinTool::is_shell);
+                match (rule.denial_reaches(tool), rule.restrains(tool)) {
+                    (false, true) if is_shell => constraints.push(Constraint::Never(rule.clone())),
+                    (true, _) | (false, true) => return Err(reason(None)),
+                    (false, false) => {}
                 }
             }
             DenialRule::Understood(rule) => {

@@ -181,9 +181,9 @@ impl ToolRule {
 
     /// Whether it has a say about a tool when it stands in a deny list.
     ///
-    /// That goes beyond the tools it names. What `Read` may not read, bare or by a pattern, no other tool
-    /// may show; a path that may not be written with one tool may not be written with another; and an
-    /// agent that may not be delegated to may not be run.
+    /// That goes beyond the tools it names, bare or with a pattern. What `Read` may not read no other tool
+    /// may show; what may not be written with one tool may not be written with another; and an agent that
+    /// may not be delegated to may not be run.
     pub fn denial_reaches(&self, tool: &ToolName) -> bool {
         let is_kin = |tool| {
             let kin = self.kin();
@@ -193,10 +193,14 @@ impl ToolRule {
     }
 
     /// Whether it restrains a tool when it stands in an agent's deny list. A rule about files also restrains
-    /// commands, as far as they are seen to use the files.
+    /// commands, as far as they are seen to use the files, and one about reading tools that show what they
+    /// change.
     pub fn restrains(&self, tool: &ToolName) -> bool {
         let is_shell = tool.builtin().is_some_and(BuiltinTool::is_shell);
-        self.denial_reaches(tool) || (self.is_about_paths() && is_shell)
+        let is_about_files = self.is_about_reading() || self.is_about_writing();
+        self.denial_reaches(tool)
+            || (is_shell && (self.is_about_paths() || is_about_files))
+            || (self.is_about_reading() && self.is_unrestricted() && shows_changes(tool))
     }
 
     /// Tools that do the same to the same things.
@@ -208,8 +212,9 @@ impl ToolRule {
                 BuiltinTool::READERS
             }
             Some(Pattern::Path(_)) => BuiltinTool::WRITERS,
-            Some(Pattern::Agents(_)) => STARTERS,
-            Some(Pattern::Command(_) | Pattern::Domain(_)) | None => &[],
+            None if self.is_about_writing() => BuiltinTool::WRITERS,
+            Some(Pattern::Agents(_)) | None => STARTERS,
+            Some(Pattern::Command(_) | Pattern::Domain(_)) => &[],
         }
     }
 
@@ -247,9 +252,6 @@ impl ToolRule {
     /// [`denies`](Self::denies) it tells what is seen from what cannot be judged, and a rule about files
     /// also means commands that are seen to read or write them.
     pub fn matches(&self, call: &Call<'_>) -> Match {
-        if self.is_about_all_writing(call.tool()) {
-            return Match::Yes;
-        }
         if !self.denial_reaches(call.tool()) {
             return match call.subject() {
                 Subject::Shell(lines) => self.reaches_command(lines, call.is_moved()),
@@ -286,11 +288,29 @@ impl ToolRule {
         matched.max().unwrap_or(Match::No)
     }
 
-    /// Whether it is the bare `Edit`, which means all changes of files, and the tool makes such changes.
-    fn is_about_all_writing(&self, tool: &ToolName) -> bool {
-        self.is_unrestricted()
-            && self.names(BuiltinTool::EditFile)
-            && tool.builtin().is_some_and(|tool| BuiltinTool::WRITERS.contains(&tool))
+    /// The same rule in a list that allows: one about `Edit` is about all tools that edit files.
+    #[must_use]
+    pub fn about_all_edits(mut self) -> Self {
+        if self.names(BuiltinTool::EditFile)
+            && let ToolPattern::Exactly(tools) = &mut self.tools
+        {
+            for writer in BuiltinTool::WRITERS {
+                let writer = ToolName::Builtin(*writer);
+                if !tools.contains(&writer) {
+                    tools.push(writer);
+                }
+            }
+        }
+        self
+    }
+
+    /// Whether it is about writing files: with a path, or bare. `apply_patch` alone is one way to do it.
+    fn is_about_writing(&self) -> bool {
+        match self.pattern {
+            Some(Pattern::Path(_)) => BuiltinTool::WRITERS.iter().any(|tool| self.names(*tool)),
+            None => self.names(BuiltinTool::WriteFile) || self.names(BuiltinTool::EditFile),
+            Some(Pattern::Command(_) | Pattern::Domain(_) | Pattern::Agents(_)) => false,
+        }
     }
 
     /// Whether it is about reading files. What may not be read may not be edited either: a change shows
@@ -349,6 +369,11 @@ impl ToolRule {
                 Some(Pattern::Command(_) | Pattern::Domain(_) | Pattern::Agents(_)) => false,
             }
     }
+}
+
+/// Whether a tool shows what a file contained when it has changed it.
+fn shows_changes(tool: &ToolName) -> bool {
+    matches!(tool, ToolName::Builtin(BuiltinTool::EditFile | BuiltinTool::ApplyPatch))
 }
 
 /// What of a call none of these rules covers; nothing if together they allow it.
@@ -491,11 +516,11 @@ impl Kind {
 }
 
 impl Pattern {
-    /// Reads what stands in the brackets; nothing is every call.
+    /// Reads what stands in the brackets; `*` is every call.
     fn parse(text: &str, tools: &ToolPattern) -> Result<Option<Self>, ToolRuleErrorKind> {
         let text = text.trim();
         let kind = Kind::shared(tools).ok_or(ToolRuleErrorKind::PatternNotSupported)?;
-        if text == "*" || (text.is_empty() && kind == Kind::Command) {
+        if text == "*" {
             return Ok(None);
         }
         if text.is_empty() {

@@ -5,10 +5,7 @@
 
 use std::fmt;
 
-use crate::rights::{
-    rule::{Effect, ToolRule, ToolRuleError},
-    tool_name::{BuiltinTool, ToolName},
-};
+use crate::rights::rule::{Effect, ToolRule, ToolRuleError};
 
 /// The rules of all settings together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -74,25 +71,14 @@ impl PermissionRule {
 
     /// An entry of a list that allows.
     pub fn allowing(entry: &str, origin: &str) -> Result<Self, ToolRuleError> {
-        Ok(Self::new(ToolRule::parse(entry)?, entry, origin))
+        Ok(Self::new(ToolRule::parse(entry)?.about_all_edits(), entry, origin))
     }
 
     /// An entry of a list that denies or asks. One that is not understood becomes rules for all calls of
     /// the tools it names, with what is wrong; empty if it names no known tool.
     pub fn restricting(entry: &str, origin: &str) -> (Vec<Self>, Option<ToolRuleError>) {
         match ToolRule::parse_denial(entry) {
-            Ok(rule) => {
-                let edits = ToolName::Builtin(BuiltinTool::EditFile);
-                let is_about_edits = rule.is_unrestricted() && rule.tools().covers(&edits);
-                let others = BuiltinTool::WRITERS.iter().map(|tool| ToolName::Builtin(*tool));
-                let others = others.filter(|tool| is_about_edits && !rule.tools().covers(tool));
-                // An agent that may not edit may not write in another way.
-                let others: Vec<Self> =
-                    others.map(|tool| Self::new(ToolRule::of_tool(tool), entry, origin)).collect();
-                let mut rules = vec![Self::new(rule, entry, origin)];
-                rules.extend(others);
-                (rules, None)
-            }
+            Ok(rule) => (vec![Self::new(rule, entry, origin)], None),
             Err(error) => {
                 let word = error.word.clone();
                 let whole = ToolRule::parse_denial(&word).ok();

@@ -22,10 +22,10 @@ impl ToolRule {
     /// Whether a rule about files means what these lines do.
     pub(super) fn reaches_command(&self, lines: &[Line], moved: bool) -> Match {
         let is_reading = self.names(BuiltinTool::ReadFile);
-        let is_writing = BuiltinTool::WRITERS.iter().any(|tool| self.names(*tool));
+        let is_writing = self.is_about_writing();
         let pattern = match &self.pattern {
             Some(Pattern::Path(pattern)) if is_reading || is_writing => Some(pattern),
-            None if is_reading => None,
+            None if is_reading || is_writing => None,
             _ => return Match::No,
         };
         let matched = lines.iter().flat_map(|line| {
@@ -33,10 +33,8 @@ impl ToolRule {
             let base = base(&survey, moved);
             let of_command = |command: &SimpleCommand| {
                 let read = if is_reading { read_match(pattern, command, base) } else { Match::No };
-                let written = match pattern {
-                    Some(pattern) if is_writing => write_match(pattern, command, base),
-                    _ => Match::No,
-                };
+                let written =
+                    if is_writing { write_match(pattern, command, base) } else { Match::No };
                 read.max(written)
             };
             let unseen = if survey.blind_spot.is_none() {
@@ -165,12 +163,15 @@ impl<'w> Reader<'w> {
     }
 }
 
-/// Whether a command is seen to write a file that a pattern means.
-fn write_match(pattern: &PathPattern, command: &SimpleCommand, base: From) -> Match {
+/// Whether a command is seen to write a file that a pattern means; without a pattern, any file.
+fn write_match(pattern: Option<&PathPattern>, command: &SimpleCommand, base: From) -> Match {
     let outputs = command.redirections.iter().filter(|redirection| {
         redirection.kind == RedirectionKind::Output && !redirection.is_harmless()
     });
-    let is_meant = |word: &Word| spots(word, base).iter().any(|spot| pattern.meets(spot));
+    let is_meant = |word: &Word| match pattern {
+        Some(pattern) => spots(word, base).iter().any(|spot| pattern.meets(spot)),
+        None => true,
+    };
     let mut is_unclear = false;
     for redirection in outputs {
         if is_meant(&redirection.target) {
