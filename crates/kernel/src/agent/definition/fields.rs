@@ -18,7 +18,7 @@ use super::{
     keys::Key,
     lists::split_commas,
     node::{Kind, Member, Scalar, to_object},
-    slip::{grants, meant_restriction},
+    slip::{grants, meant_restriction, meant_switch},
     yaml::MERGE_KEY,
 };
 
@@ -91,7 +91,8 @@ impl Fields {
                 self.unclear_restriction(member, "tools");
                 return;
             }
-            match meant_restriction(&member.key).filter(|_| !grants(member)) {
+            let meant = meant_restriction(&member.key).or_else(|| meant_switch(member));
+            match meant.filter(|_| !grants(member)) {
                 Some(meant) => self.unclear_restriction(member, meant),
                 None => self.keep_unknown(member, &member.key.clone()),
             }

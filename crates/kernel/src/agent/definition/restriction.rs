@@ -49,6 +49,18 @@ impl Fields {
                         .with_hint("rename it to `tools`"),
                     );
                 }
+                let (denied, entries): (Vec<_>, Vec<_>) =
+                    entries.into_iter().partition(|(word, _)| word.starts_with('!'));
+                for (word, at) in denied {
+                    let tool = word.trim_start_matches('!').trim();
+                    let message = format!("`{word}` in `{}` takes `{tool}` away", member.key);
+                    self.push(
+                        Diagnostic::warning(Code::RestrictionNotUnderstood, at, message)
+                            .with_hint(format!("write `disallowedTools: {tool}`")),
+                    );
+                    self.definition.disallowed_tools.push(tool.to_owned());
+                    self.places.disallowed.push(at);
+                }
                 self.set_tools(entries);
             }
         }

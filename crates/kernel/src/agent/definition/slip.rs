@@ -5,8 +5,10 @@
 
 use super::{
     keys::fold,
+    lists::split_commas,
     node::{Member, Scalar},
 };
+use crate::rights::{rule::ToolRule, tool_name::ToolPattern};
 
 /// The restrictions that are read, folded, and how each is written.
 const RESTRICTIONS: [(&str, &str); 13] = [
@@ -172,6 +174,54 @@ pub(crate) fn meant_restriction(written: &str) -> Option<&'static str> {
     let about_tools =
         ABOUT_TOOLS.iter().find(|(words, _)| words.iter().any(|word| folded.contains(word)));
     about_tools.filter(|_| folded.contains("tool")).map(|(_, meant)| *meant)
+}
+
+/// Whether a word is the key of a restriction, and a text a value that it can have.
+pub(crate) fn is_restriction_with(key: &str, value: &str) -> bool {
+    let folded = fold(key);
+    let is_plain = key.starts_with(|first: char| first.is_ascii_lowercase())
+        && key.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
+    let Some((_, meant)) = RESTRICTIONS.iter().find(|(known, _)| is_plain && *known == folded)
+    else {
+        return false;
+    };
+    match *meant {
+        "tools" | "disallowedTools" | "disabledFeatures" => {
+            let list = value.trim_matches(['[', ']', '"', '\'', ' ']);
+            let is_tool = |entry: &str| {
+                let entry = entry.trim_matches(['"', '\'', ' ', '!']);
+                entry == "*" || ToolRule::parse_denial(entry).is_ok()
+            };
+            !list.is_empty() && split_commas(list).into_iter().any(is_tool)
+        }
+        _ => !value.is_empty() && !value.contains(' '),
+    }
+}
+
+/// The restriction that an unknown key with that value was most likely meant for: `bash: false`,
+/// `allow_shell: no`, `no_tools: true`.
+pub(crate) fn meant_switch(member: &Member) -> Option<&'static str> {
+    let value = member.value.scalar()?.text.trim().to_ascii_lowercase();
+    let folded = fold(member.key.trim());
+    if folded == "approvalpolicy" {
+        return (value == "untrusted").then_some("approvalMode");
+    }
+    let is_about_tools = |word: &str| {
+        !word.is_empty()
+            && (word == "tools" || ToolPattern::parse(word).is_ok())
+            && !word.starts_with("mcp")
+    };
+    let without = |prefixes: &[&str]| {
+        prefixes.iter().any(|prefix| folded.strip_prefix(prefix).is_some_and(is_about_tools))
+    };
+    let is_meant = match value.as_str() {
+        "false" | "no" | "off" | "deny" | "denied" | "never" | "none" | "disabled" | "ask" => {
+            is_about_tools(&folded) || without(&["allow", "enable", "can", "use"])
+        }
+        "true" | "yes" | "on" | "always" => without(&["no", "disable", "deny", "block", "forbid"]),
+        _ => false,
+    };
+    is_meant.then_some("disallowedTools")
 }
 
 /// Whether a key that is about the network switches it on: that restricts nothing.

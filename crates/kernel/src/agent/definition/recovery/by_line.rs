@@ -9,7 +9,7 @@ use crate::agent::definition::{
     keys::Key,
     lists::split_commas,
     node::{Kind, Member, Node, Scalar},
-    slip::meant_restriction,
+    slip::{is_restriction_with, meant_restriction},
     yaml::MERGE_KEY,
 };
 
@@ -48,7 +48,9 @@ pub(super) fn read(header: &str, first_line: u32) -> Vec<Member> {
     let mut number = first_line;
     while let Some((line, _)) = lines.next() {
         let tag_open = fields.last().is_some_and(|field| field.open_tags > 0);
-        let (indent, restriction) = tabbed_restriction(line, fields.last()).unzip();
+        let careless = || careless_restriction(line, fields.last());
+        let (indent, restriction) =
+            tabbed_restriction(line, fields.last()).or_else(careless).unzip();
         let opened = key_of_line(line).filter(|(key, _)| opens(key, tag_open)).or(restriction);
         if let Some((key, value)) = opened {
             let indent = indent.unwrap_or_default();
@@ -89,6 +91,25 @@ fn tabbed_restriction<'text>(
     let (key, value) = key_of_line(trimmed)?;
     meant_restriction(key)?;
     Some((line.len() - trimmed.len(), (key, value)))
+}
+
+/// A restriction that is written carelessly: without the blank after its colon, with `=`, as an item of a
+/// list, or indented below a value that is complete. Its value has to be one that the restriction can have, so
+/// that a sentence stays a sentence.
+fn careless_restriction<'text>(
+    line: &'text str,
+    before: Option<&Field<'_>>,
+) -> Option<(usize, (&'text str, &'text str))> {
+    let before = before.filter(|field| field.open_tags <= 0)?;
+    let is_complete = !before.first.is_empty() && !before.first.starts_with(['|', '>']);
+    let plain = line.trim_start();
+    if plain.len() < line.len() && !is_complete {
+        return None;
+    }
+    let item = plain.strip_prefix("- ").map_or(plain, str::trim_start);
+    let (word, value) = item.split_once([':', '='])?;
+    let key = word.trim_end();
+    is_restriction_with(key, value.trim()).then(|| (line.len() - item.len(), (key, value)))
 }
 
 fn opens(key: &str, tag_open: bool) -> bool {
