@@ -238,10 +238,20 @@ impl Setup {
         let sandbox = Sandbox::new(Helper::this_program()).rehearsed(self.rehearsal.clone());
         let sandbox = Arc::new(sandbox.keeping_spares_in(self.attache_home.join("placeholders")));
         CommandSetup {
-            environment: CommandEnvironment::cleaned(self.environment.all(), secrets),
+            environment: self.command_environment(secrets),
             temporary_root,
             sandbox: Some(CommandSandbox { sandbox, policy }),
         }
+    }
+
+    /// What commands see of the user's environment: none of the variables that the settings take keys from.
+    fn command_environment(&self, secrets: &Secrets) -> CommandEnvironment {
+        let settings = &self.settings;
+        let of_providers = settings.model_providers.values().map(|it| it.env_key.as_deref());
+        let of_servers = settings.mcp_servers.values().map(|it| it.bearer_token_env_var.as_deref());
+        let of_search = [settings.tools.web_search_env_key.as_deref()];
+        let names = of_providers.chain(of_servers).chain(of_search).flatten();
+        CommandEnvironment::cleaned(self.environment.all(), secrets).without(names)
     }
 
     /// Which calls are asked about, allowed and refused.
@@ -290,7 +300,7 @@ impl Setup {
 
     /// Where agents with a worktree of their own work.
     pub(crate) fn worktrees(&self) -> Worktrees {
-        let environment = CommandEnvironment::cleaned(self.environment.all(), &Secrets::default());
+        let environment = self.command_environment(&Secrets::default());
         Worktrees::new(self.attache_home.join("worktrees"), environment)
     }
 

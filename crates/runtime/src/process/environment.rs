@@ -52,6 +52,15 @@ impl CommandEnvironment {
         Self { variables: variables.filter(is_shown).collect() }
     }
 
+    /// The same without the variables of these names.
+    #[must_use]
+    pub fn without<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
+        for name in names {
+            self.variables.remove(name);
+        }
+        self
+    }
+
     /// The variables of a command that works there and has that directory for temporary files.
     pub(super) fn of_command(
         &self,
