@@ -71,10 +71,7 @@ pub(crate) fn run(args: &MayArgs, setup: &Setup) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("the agent `{}` could not be read", record.name)));
     };
     let trust = if args.trust { Trust::Trusted } else { record.trusted };
-    let auto = match args.approve {
-        Some(Approve::Sandbox) => AutoApproval::InSandbox,
-        _ => AutoApproval::AsConfigured,
-    };
+    let auto = args.approve.map_or(AutoApproval::AsConfigured, Approve::without_question);
     let leave = setup.leave(definition, trust, auto).map_err(|error| order_failure(&error))?;
     let judgement = answered(leave.judge(&tool, &arguments), args.approve);
     tell(&judgement, setup)?;

@@ -238,8 +238,8 @@ impl RunArgs {
     /// What is approved without a question.
     fn auto_approval(&self) -> AutoApproval {
         match self.options.approve {
-            Some(Approve::Sandbox) => AutoApproval::InSandbox,
-            None | Some(Approve::Ask | Approve::Deny | Approve::All) => AutoApproval::AsConfigured,
+            Some(approve) => approve.without_question(),
+            None => AutoApproval::AsConfigured,
         }
     }
 }
@@ -265,6 +265,18 @@ pub(crate) enum Approve {
     Sandbox,
     /// Allow everything.
     All,
+}
+
+impl Approve {
+    /// What is approved without a question.
+    pub(crate) fn without_question(self) -> AutoApproval {
+        match self {
+            Self::Ask => AutoApproval::AsConfigured,
+            Self::Deny => AutoApproval::Nothing,
+            Self::Sandbox => AutoApproval::InSandbox,
+            Self::All => AutoApproval::Everything,
+        }
+    }
 }
 
 /// How a run is printed.

@@ -97,7 +97,7 @@ impl Permissions {
     }
 
     fn approving(mut self, auto: AutoApproval) -> Self {
-        if auto == AutoApproval::InSandbox && self.policy.auto != auto {
+        if auto != AutoApproval::AsConfigured && self.policy.auto != auto {
             Arc::make_mut(&mut self.policy).auto = auto;
         }
         self

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use attache_kernel::{
     agent::{registry::Status, suggest::keyword_hit},
-    rights::permission::AutoApproval,
     run::assignment::{BackgroundWork, SessionSource},
 };
 use attache_runtime::internal::{
@@ -15,7 +14,7 @@ use attache_runtime::internal::{
 
 use super::Conversation;
 use crate::{
-    commands::run::{Approve, start_failure},
+    commands::run::start_failure,
     environment,
     failure::Failure,
     setup::Setup,
@@ -84,10 +83,7 @@ impl Sending<'_> {
             background_work: BackgroundWork::Awaited,
             source: Some(SessionSource::Interactive),
             today: Some(environment::today()),
-            auto_approval: match self.approver.how() {
-                Approve::Sandbox => AutoApproval::InSandbox,
-                Approve::Ask | Approve::Deny | Approve::All => AutoApproval::AsConfigured,
-            },
+            auto_approval: self.approver.how().without_question(),
             approver: Some(Arc::new(self.approver)),
             ..Order::new(subject, task)
         };

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Foresight, Permission,
-    policy::{ApprovalPolicy, Policy, Stance, WorkspaceAccess},
+    policy::{ApprovalPolicy, AutoApproval, Policy, Stance, WorkspaceAccess},
     rules::PermissionRule,
 };
 use crate::{
@@ -385,7 +385,10 @@ impl Judging<'_> {
         if paths.is_empty() || self.policy.workspace == WorkspaceAccess::ReadOnly {
             return ask();
         }
-        if self.stance.accepts_edits && self.policy.approval != ApprovalPolicy::Untrusted {
+        if self.stance.accepts_edits
+            && self.policy.approval != ApprovalPolicy::Untrusted
+            && self.policy.auto != AutoApproval::Nothing
+        {
             return Judgement::allow("the agent's permissionMode accepts edits in the workspace");
         }
         match self.automatic() {

@@ -56,6 +56,11 @@ pub enum AutoApproval {
     AsConfigured,
     /// What the sandbox holds: `--approve sandbox`.
     InSandbox,
+    /// Nothing, whatever settings and agents say: `--approve deny`.
+    Nothing,
+    /// Every question is answered with yes: `--approve all`. What an agent may not ask about is approved as in
+    /// the sandbox.
+    Everything,
 }
 
 /// Whether the workspace may be written to.
@@ -112,7 +117,13 @@ impl Policy {
     pub fn approves_in_sandbox(&self, stance: Stance) -> bool {
         let by_agent = stance.questions == ApprovalMode::AutoApproveInSandbox
             && self.approval != ApprovalPolicy::Untrusted;
-        by_agent || self.auto == AutoApproval::InSandbox || self.approval == ApprovalPolicy::Never
+        let as_configured = by_agent || self.approval == ApprovalPolicy::Never;
+        match self.auto {
+            AutoApproval::Nothing => false,
+            AutoApproval::InSandbox => true,
+            AutoApproval::Everything => as_configured || stance.questions == ApprovalMode::Suppress,
+            AutoApproval::AsConfigured => as_configured,
+        }
     }
 }
 
