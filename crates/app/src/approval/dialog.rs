@@ -105,9 +105,18 @@ impl<'a> Dialog<'a> {
             &Foresight::default(),
         );
         let covered: Vec<String> = grants.iter().map(ToString::to_string).collect();
-        let covered = clip(&covered.join(", "), self.columns.saturating_sub(40).max(20));
         let view = if self.is_cut() { "  [v]iew all" } else { "" };
-        self.shown(&format!("  [y]es  [s]ession ({covered})  [n]o  [a]bort{view}: "))
+        let in_line = covered.join(", ");
+        // Whoever says yes has seen all of it.
+        let fits = in_line.chars().count() <= self.columns.saturating_sub(40).max(20);
+        let (above, covered) = if fits || covered.len() < 2 {
+            (String::new(), in_line)
+        } else {
+            let lines: Vec<String> = covered.iter().map(|grant| format!("    {grant}")).collect();
+            let lines = [vec!["  for this session:".to_owned()], lines].concat();
+            (self.laid_out(&lines), format!("these {}", covered.len()))
+        };
+        above + &self.shown(&format!("  [y]es  [s]ession ({covered})  [n]o  [a]bort{view}: "))
     }
 
     /// Whether there is more than what is shown unasked.
@@ -172,6 +181,22 @@ mod tests {
         assert_eq!(dialog.key('y'), Some(Key::Yes));
         assert_eq!(dialog.key('x'), None);
         assert_eq!(dialog.key('v'), None);
+    }
+
+    #[test]
+    fn all_that_a_session_covers_is_shown_once_each() {
+        let mut question = question("x");
+        let command = "mkdir q; mkdir r; mkdir s; mkdir t; touch evil";
+        question.arguments = json!({ "command": command });
+        let shown = Dialog::new(&question, 80, Colours::Off).question();
+        assert!(shown.contains("[s]ession (`mkdir …`, `touch …`)"), "{shown}");
+        let many: Vec<String> = (0..12).map(|index| format!("tool-{index} x")).collect();
+        question.arguments = json!({ "command": many.join("; ") });
+        let shown = Dialog::new(&question, 80, Colours::Off).question();
+        for index in 0..12 {
+            assert!(shown.contains(&format!("\n    `tool-{index} …`\n")), "{shown}");
+        }
+        assert!(shown.ends_with("[s]ession (these 12)  [n]o  [a]bort: "), "{shown}");
     }
 
     #[test]

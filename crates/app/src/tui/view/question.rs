@@ -143,5 +143,5 @@ fn keys(asked: &Asked, moment: &Moment) -> Vec<Line<'static>> {
             _ => lines.push(Line::from(choice.to_vec())),
         }
     }
-    lines.into_iter().map(|line| cut(line, moment.width())).collect()
+    lines.into_iter().flat_map(|line| wrapped(line, moment.width(), 4)).collect()
 }

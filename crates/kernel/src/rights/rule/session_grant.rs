@@ -193,7 +193,10 @@ fn commands(lines: &[Line]) -> Option<Vec<SessionGrant>> {
             Line::Words(words) => vec![SimpleCommand::of_words(words.iter().map(String::as_str))],
         };
         for command in &commands {
-            grants.push(SessionGrant::Command(beginning(command)?));
+            let grant = SessionGrant::Command(beginning(command)?);
+            if !grants.contains(&grant) {
+                grants.push(grant);
+            }
         }
     }
     (!grants.is_empty()).then_some(grants)
