@@ -14,7 +14,7 @@ pub(super) fn files(project: &Project, attache_home: &Path, home: Option<&Path>)
     let of_project = of_project.map(|file| file.path.clone());
     let of_claude = home.map(|home| home.join(".claude").join("settings.json"));
     let of_user = [attache_home.join("config.toml")].into_iter().chain(of_claude);
-    FileStates::of(of_user.chain(of_project).collect())
+    FileStates::as_they_are(of_user.chain(of_project).collect())
 }
 
 impl Setup {

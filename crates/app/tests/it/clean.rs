@@ -48,10 +48,10 @@ fn what_is_older_than_a_month_goes_and_is_named() {
     project.file("~/.attache/sessions/s-agent-old/agent-old.artifacts/full.txt", "x".repeat(4096));
     let ran = project.run(&["clean", "--dry-run"]);
     assert_eq!(ran.code, Some(0));
-    assert!(ran.stdout.contains("would remove agent-old (9.") && old.exists(), "{}", ran.stdout);
+    assert!(ran.stdout.contains("would remove agent-old (8.") && old.exists(), "{}", ran.stdout);
     let ran = project.run(&["clean"]);
-    assert!(ran.stdout.contains("removed agent-old (9."), "{}", ran.stdout);
-    assert!(ran.stdout.contains("removed 1 transcript, 9."), "{}", ran.stdout);
+    assert!(ran.stdout.contains("removed agent-old (8."), "{}", ran.stdout);
+    assert!(ran.stdout.contains("removed 1 transcript, 8."), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("; 1 kept\n"), "{}", ran.stdout);
     assert!(!old.parent().unwrap().exists() && young.exists());
     let ran = project.run(&["clean"]);

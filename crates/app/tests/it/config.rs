@@ -107,7 +107,7 @@ const WRITTEN: &str =
 fn a_key_is_set_and_removed_and_the_rest_stays_as_it_was() {
     let project = project();
     let file = project.file("~/.attache/config.toml", WRITTEN);
-    let text = || std::fs::read_to_string(&file).unwrap();
+    let text = || fs::read_to_string(&file).unwrap();
     for (key, value) in [
         ("model", "gpt-5"),
         ("subagents.default_max_turns", "20"),
@@ -146,7 +146,7 @@ fn a_wrong_key_or_value_is_refused_and_nothing_is_written() {
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains(told), "{told:?} is not in {}", ran.stderr);
     }
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), WRITTEN);
+    assert_eq!(fs::read_to_string(&file).unwrap(), WRITTEN);
     project.file("~/.attache/config.toml", "model = [\n");
     let ran = project.run(&["config", "set", "model", "x"]);
     assert_eq!(ran.code, Some(2));
@@ -163,12 +163,12 @@ fn a_wrong_key_or_value_is_refused_and_nothing_is_written() {
 fn a_link_to_the_settings_stays_a_link() {
     let project = project();
     let real = project.file("~/dotfiles/attache.toml", WRITTEN);
-    std::fs::create_dir_all(project.home().join(".attache")).unwrap();
+    fs::create_dir_all(project.home().join(".attache")).unwrap();
     let link = project.home().join(".attache/config.toml");
     std::os::unix::fs::symlink(&real, &link).unwrap();
     assert_eq!(project.run(&["config", "set", "model", "new"]).code, Some(0));
     assert!(link.symlink_metadata().unwrap().is_symlink());
-    assert!(std::fs::read_to_string(&real).unwrap().contains("model = \"new\" # the big one"));
+    assert!(fs::read_to_string(&real).unwrap().contains("model = \"new\" # the big one"));
 }
 
 #[test]
@@ -181,15 +181,15 @@ fn what_an_editor_leaves_counts_once_it_is_right() {
     let (code, shown, _) = terminal.end();
     assert_eq!(code, Some(1), "{shown}");
     assert!(shown.contains("your changes are in"), "{shown}");
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), WRITTEN);
+    assert_eq!(fs::read_to_string(&file).unwrap(), WRITTEN);
 
     let right = project().with_env("EDITOR", "sed -i s/old/new/");
     // Also where the settings cannot be loaded.
     let file = right.file("~/.attache/config.toml", "model = \"old\"\n");
     let (code, shown, _) = Terminal::with(&right, &["config", "edit"]).end();
     assert_eq!(code, Some(0), "{shown}");
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), "model = \"new\"\n");
-    let left: Vec<_> = std::fs::read_dir(file.parent().unwrap()).unwrap().collect();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "model = \"new\"\n");
+    let left: Vec<_> = fs::read_dir(file.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
 

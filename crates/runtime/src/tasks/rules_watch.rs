@@ -29,7 +29,7 @@ pub struct FileStates {
 
 impl FileStates {
     /// The files as they are now; one that is missing may come later.
-    pub fn of(files: Vec<PathBuf>) -> Self {
+    pub fn as_they_are(files: Vec<PathBuf>) -> Self {
         let stamps = stamps(&files);
         Self { files, stamps }
     }

@@ -61,7 +61,7 @@ fn a_client_with_tasks_gets_one_and_fetches_its_result_also_from_the_next_server
     let again = until(&mut client, &id, |_| true);
     assert_eq!(again["status"], "completed", "{again}");
     assert_eq!(again["result"]["structuredContent"]["result"], "It is in src.", "{again}");
-    let unknown = client.ask("tasks/get", json!({"taskId": "agent-0"}));
+    let unknown = client.ask("tasks/get", json!({"taskId": "agent-none"}));
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
 }
 
