@@ -199,7 +199,7 @@ async fn talk(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
             }
             message => {
                 let message = args.message(message, after.as_deref());
-                match run::carry_out(&message, setup).await {
+                match Box::pin(run::carry_out(&message, setup)).await {
                     Ok((_, id)) => after = Some(id.to_string()),
                     // The first message tells whether anything works at all.
                     Err(failure) if after.is_none() => return Err(failure),

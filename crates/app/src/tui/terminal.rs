@@ -103,7 +103,7 @@ impl Terminal {
 
     /// Gives the terminal to another program until [`Self::take_back`].
     pub(crate) fn give(&mut self) -> io::Result<()> {
-        if !self.held.is_held.load(Ordering::Relaxed) {
+        if !self.held.is_taken.load(Ordering::Relaxed) {
             // It was given back when something panicked.
             return Ok(());
         }
@@ -130,7 +130,7 @@ impl Drop for Terminal {
 
 /// The modes of the terminal.
 struct Held {
-    is_held: Arc<AtomicBool>,
+    is_taken: Arc<AtomicBool>,
     is_covered: Arc<AtomicBool>,
     /// The row at which the live part of the conversation begins.
     top: Arc<AtomicU16>,
@@ -139,13 +139,13 @@ struct Held {
 impl Held {
     fn take() -> io::Result<Self> {
         let held =
-            Self { is_held: Arc::default(), is_covered: Arc::default(), top: Arc::default() };
+            Self { is_taken: Arc::default(), is_covered: Arc::default(), top: Arc::default() };
         held.enter()?;
-        let (is_held, is_covered) = (Arc::clone(&held.is_held), Arc::clone(&held.is_covered));
+        let (is_taken, is_covered) = (Arc::clone(&held.is_taken), Arc::clone(&held.is_covered));
         let top = Arc::clone(&held.top);
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |panicked| {
-            if is_held.swap(false, Ordering::Relaxed) {
+            if is_taken.swap(false, Ordering::Relaxed) {
                 // The panic is told either way, below the conversation, where the live part was.
                 drop(restored(is_covered.swap(false, Ordering::Relaxed)));
                 let from = cursor::MoveTo(0, top.load(Ordering::Relaxed));
@@ -158,12 +158,12 @@ impl Held {
 
     fn enter(&self) -> io::Result<()> {
         enable_raw_mode()?;
-        self.is_held.store(true, Ordering::Relaxed);
+        self.is_taken.store(true, Ordering::Relaxed);
         execute!(io::stdout(), EnableBracketedPaste)
     }
 
     fn give(&self) -> io::Result<()> {
-        if self.is_held.swap(false, Ordering::Relaxed) {
+        if self.is_taken.swap(false, Ordering::Relaxed) {
             return restored(self.is_covered.swap(false, Ordering::Relaxed));
         }
         Ok(())

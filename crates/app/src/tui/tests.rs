@@ -442,7 +442,8 @@ fn letters_of_a_message_do_not_answer_a_question_that_comes_up() {
     assert_eq!(pressed(&mut state, 's', Pace::Flowing), []);
     assert_eq!((state.composer.text(), state.questions.len()), ("eas", 1));
     let answer = Effect::Answer(QuestionId::new("agent-1/1"), ApprovalAnswer::Once);
-    assert_eq!(pressed(&mut state, 'y', Pace::Fresh), [answer.clone()]);
+    let answers = [answer];
+    assert_eq!(pressed(&mut state, 'y', Pace::Fresh), answers);
     // With an empty input the first key counts; with Ctrl held, none does.
     let mut state = State::default();
     update(&mut state, Message::Asked(asked()));
@@ -450,7 +451,7 @@ fn letters_of_a_message_do_not_answer_a_question_that_comes_up() {
         let held = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
         assert_eq!(update(&mut state, Message::Key(held, Pace::Fresh)), []);
     }
-    assert_eq!(pressed(&mut state, 'y', Pace::Flowing), [answer]);
+    assert_eq!(pressed(&mut state, 'y', Pace::Flowing), answers);
 }
 
 #[test]

@@ -55,12 +55,12 @@ pub(super) fn lines(rows: &[String], width: usize, theme: Theme) -> Vec<Line<'st
     });
     let widths = narrowed(natural.collect(), width);
     let faint = theme.tone(Tone::Faint);
-    let shown = styled.iter().flat_map(|row| match row {
-        Some(cells) => laid_out(cells, &widths, &sides, faint),
-        None => {
-            let dashes: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-            vec![Line::styled(dashes.join("─┼─"), faint)]
+    let shown = styled.iter().flat_map(|row| {
+        if let Some(cells) = row {
+            return laid_out(cells, &widths, &sides, faint);
         }
+        let dashes: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+        vec![Line::styled(dashes.join("─┼─"), faint)]
     });
     shown.map(|line| cut(line, width)).collect()
 }

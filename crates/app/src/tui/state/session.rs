@@ -119,9 +119,9 @@ impl Session {
             }
         }
         if self.is_main(seen) {
-            self.apply_main(seen)
+            self.apply_main(seen);
         } else {
-            self.apply_agent(seen)
+            self.apply_agent(seen);
         }
         let may_hold = matches!(
             seen.event,

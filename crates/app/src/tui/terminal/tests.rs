@@ -73,6 +73,7 @@ fn on_a_terminal(covers: bool) -> (Vec<u8>, bool) {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the copy is told what to do")]
 fn a_panic_leaves_the_terminal_as_it_was() {
     if let Ok(role) = std::env::var(ROLE) {
         return panics(role == "covered");

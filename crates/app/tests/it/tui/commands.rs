@@ -19,7 +19,7 @@ fn the_model_stays_for_a_new_conversation_and_approvals_are_refused_at_once() {
     pty.wait_for(PROMPT);
     pty.types("/model lab-2\r");
     pty.wait_for("lab-2 answers from the next message on");
-    for (sent, answer) in [("one\r", "First."), ("/clear\r", "a new conversation")] {
+    for (sent, answer) in [("first question\r", "First."), ("/clear\r", "a new conversation")] {
         pty.types(sent);
         pty.wait_for(answer);
         pty.wait_for(PROMPT);
@@ -29,7 +29,7 @@ fn the_model_stays_for_a_new_conversation_and_approvals_are_refused_at_once() {
     pty.wait_for(PROMPT);
     let asked = |number: usize| server.requests()[number].json();
     assert_eq!([&asked(0)["model"], &asked(1)["model"]], ["lab-2", "lab-2"]);
-    assert!(!asked(1)["messages"].to_string().contains("one"), "{}", asked(1));
+    assert!(!asked(1)["messages"].to_string().contains("first question"), "{}", asked(1));
     pty.types("/approve deny\r");
     pty.wait_for("calls that need approval are refused");
     pty.types("write\r");

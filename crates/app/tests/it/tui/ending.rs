@@ -44,17 +44,20 @@ fn a_signal_while_the_board_is_open_leaves_the_conversation_and_no_mode() {
 fn agents_that_a_kill_cut_off_keep_their_blocks() {
     let server = ScriptedServer::start();
     let api = WireApi::Gemini;
-    let gate = Gate::new();
+    let (first, gate) = (Gate::new(), Gate::new());
     let both = tool_call("c1", "Task", &task("one")).then_tool_call("c2", "Task", &task("two"));
     server.answer_on(&api.path("lab-1"), api.answer(&both));
     for _ in 0..2 {
-        server.answer_on(&api.path("lab-2"), api.answer(&looks(100)));
+        server.answer_on(&api.path("lab-2"), api.answer(&looks(100)).gated(&first, 0));
     }
     server.always_on(&api.path("lab-2"), api.answer(&text(["never"])).gated(&gate, 0));
     let project = lab(&server, api, "").with_env("TERM", "xterm-256color");
     let mut pty = Pty::start(&project, &["chat", "--agents", AGENTS]);
     pty.wait_for(PROMPT);
     pty.types("look\r");
+    // Both have asked before either is answered.
+    first.wait_until_reached(2);
+    first.open();
     gate.wait_until_reached(2);
     pty.wait_until("both at work", |screen| screen.matches("Turn 2/50").count() == 2);
     pty.signal(Signal::KILL);

@@ -107,13 +107,17 @@ impl Pty {
                 if length == 0 {
                     return;
                 }
+                // Whoever waits for bytes does not wait for the screen.
+                seen.0.lock().unwrap().bytes.extend(&piece[..length]);
+                seen.1.notify_all();
                 let mut state = seen.0.lock().unwrap();
                 state.parser.process(&piece[..length]);
-                state.bytes.extend(&piece[..length]);
                 let from = state.answered;
                 let asked = state.bytes[from..].windows(4).position(|four| four == b"\x1b[6n");
-                if let Some(at) = asked {
-                    state.answered = from + at + 4;
+                // What was looked at is not looked at again, except for the beginning of a question.
+                let end = state.bytes.len().saturating_sub(3);
+                state.answered = asked.map_or(from.max(end), |at| from + at + 4);
+                if asked.is_some() {
                     let (row, column) = state.parser.screen().cursor_position();
                     drop(state);
                     let answer = format!("\x1b[{};{}R", row + 1, column + 1);
@@ -152,6 +156,17 @@ impl Pty {
     /// Every byte that was written.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.seen.0.lock().unwrap().bytes.clone()
+    }
+
+    /// Waits until what was written from that byte on holds these.
+    pub(crate) fn wait_for_bytes(&self, from: usize, wanted: &[u8]) {
+        let state = self.seen.0.lock().unwrap();
+        let not_yet = |seen: &mut Seen| {
+            !seen.bytes[from..].windows(wanted.len()).any(|bytes| bytes == wanted)
+        };
+        let (state, waited) = self.seen.1.wait_timeout_while(state, DEADLINE, not_yet).unwrap();
+        drop(state);
+        assert!(!waited.timed_out(), "{:?} never came", String::from_utf8_lossy(wanted));
     }
 
     /// Waits until the screen holds a text.
