@@ -23,10 +23,7 @@ use attache_runtime::internal::{
     host::{Order, Prepared},
     tasks::StartError,
 };
-use clap::{
-    ArgMatches, Args, ValueEnum,
-    builder::PossibleValuesParser,
-};
+use clap::{ArgMatches, Args, ValueEnum, builder::PossibleValuesParser};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use self::answers::Answers;

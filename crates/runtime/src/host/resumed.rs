@@ -94,9 +94,9 @@ impl Host {
         let today = if is_main { None } else { self.today(&definition)? };
         // A file that says something else now lends its trust to nothing that it said then.
         let trust = match &today {
+            _ if is_main => Trust::Trusted,
             Some((record, Changed::No)) => order.trust.or_recorded(record.trusted),
-            None if is_main => Trust::Trusted,
-            Some((_, Changed::Yes)) | None => order.trust.or_recorded(Trust::Untrusted),
+            _ => order.trust.or_recorded(Trust::Untrusted),
         };
         let above = order.parent.as_ref().map(RunHandle::assignment);
         let depth = self.depth_below(before.depth, above.map(Arc::as_ref))?;
@@ -130,9 +130,8 @@ impl Host {
         let run_id = new_run_id();
         let (root, worktree) = self.earlier_place(&earlier, trust, &run_id).await?;
         notices.extend(files_not_known(&earlier, worktree.as_ref()));
-        if worktree.is_none() {
-            notices.extend(self.workplace.told_about(&root));
-        }
+        let told = worktree.is_none().then(|| self.workplace.told_about(&root));
+        notices.extend(told.into_iter().flatten());
         let asked = order.working_directory.as_deref().filter(|_| worktree.is_none());
         notices.extend(asked.and_then(|asked| goes_on_elsewhere(asked, &root)));
         let permissions = self

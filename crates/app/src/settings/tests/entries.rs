@@ -18,7 +18,7 @@ args = ["--token", "sk-secret", "--key=sk-secret", "plain"]
 env = { ANY = "sk-secret" }
 bearer_token_env_var = "S_TOKEN"
 api_token = "sk-secret"
-oauth = { client_secret = "sk-secret", keys = ["sk-secret", 5], scope = "read", on = true }
+other = { client_secret = "sk-secret", keys = ["sk-secret", 5], scope = "read", on = true }
 endpoint = "https://u:sk-secret@host"
 
 [mcp_servers.r]
@@ -45,7 +45,7 @@ fn secrets_are_masked_and_names_of_variables_are_not() {
         ("mcp_servers.s.bearer_token_env_var", json!("S_TOKEN")),
         ("mcp_servers.s.api_token", json!("***")),
         (
-            "mcp_servers.s.oauth",
+            "mcp_servers.s.other",
             json!({"client_secret": "***", "keys": ["***", "***"], "scope": "read", "on": true}),
         ),
         ("mcp_servers.s.endpoint", json!("https://***@host")),
