@@ -114,7 +114,10 @@ pub(crate) async fn talk(beginning: Beginning, setup: &Setup) -> Result<Exit, Fa
     let mut pending: FuturesUnordered<Pending<'_>> = FuturesUnordered::new();
     let mut events: Option<TreeEvents> = None;
     let exit = loop {
-        chat.draw().map_err(cannot)?;
+        if chat.draw().is_err() {
+            // The terminal is gone; runs are stopped as for any other end.
+            break Exit::Interrupted;
+        }
         let due = chat.next_frame();
         let message = tokio::select! {
             input = chat.keys.next() => match input {
