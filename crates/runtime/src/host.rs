@@ -311,7 +311,7 @@ pub fn appraise(
 /// The depth of an agent that the user started directly.
 const FIRST_DEPTH: u32 = 1;
 /// The depth of the main agent.
-const MAIN_DEPTH: u32 = 0;
+pub(crate) const MAIN_DEPTH: u32 = 0;
 
 /// Who is asked: a child asks the approver of its parent.
 fn approvals(approver: Option<Arc<dyn Approver>>, parent: Option<&RunHandle>) -> Approvals {

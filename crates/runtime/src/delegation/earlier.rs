@@ -1,6 +1,7 @@
 //! Agents that were started before: those under way, those that ended, those whose process ended first.
 //!
-//! Invariant: a model reaches only the runs of its own session, and a client only those it may reach.
+//! Invariant: the main agent reaches only the runs of its own session, a subagent only those below it, and a
+//! client only those it may reach.
 
 use attache_kernel::{
     id::{AgentName, RunId},

@@ -22,7 +22,7 @@ use super::{
     Child, Client, ClientReach, DetachedOrder, NewsItem, RunHandle, StartError, runs::WeakRuns,
 };
 use crate::{
-    host::{Agent, Host, Notice, Order, OrderError},
+    host::{Agent, Host, MAIN_DEPTH, Notice, Order, OrderError},
     store::Store,
 };
 
@@ -127,10 +127,7 @@ impl Delegate {
     /// Whether a call may look at that run, stop it and go on with it.
     pub(crate) fn reaches(&self, run: &Assignment) -> bool {
         match &self.principal {
-            Principal::Run(parent) => {
-                let own = parent.assignment();
-                run.session_id == own.session_id && run.agent_id != own.agent_id
-            }
+            Principal::Run(parent) => is_reached(run, parent.assignment()),
             Principal::Client(client) => match client.reach {
                 ClientReach::Session => run.session_id == client.session,
                 ClientReach::AllClients => {
@@ -241,5 +238,70 @@ impl Delegate {
             let agent_id = child.id().clone();
             parent.live().news.tell(NewsItem::Note(SubagentNote::Detached { agent_id }));
         }
+    }
+}
+
+/// Whether a run may look at another one, stop it and go on with it. The main agent reaches its whole session,
+/// a subagent what was started below it: neither the agents above nor those beside it.
+fn is_reached(run: &Assignment, by: &Assignment) -> bool {
+    // What an earlier run of the same thread started counts as its own.
+    let is_below = run.depth > by.depth
+        && (run.parent_id.as_ref() == Some(&by.agent_id) || by.resumed_from.is_some());
+    run.session_id == by.session_id
+        && run.agent_id != by.agent_id
+        && (by.depth == MAIN_DEPTH || is_below)
+}
+
+#[cfg(test)]
+mod tests {
+    use attache_kernel::{
+        agent::definition::Definition,
+        id::{AgentName, SessionId},
+        model::choice::ChosenBy,
+        run::outcome::ModelUsed,
+    };
+
+    use super::*;
+
+    fn run(id: &str, depth: u32, parent: Option<&str>) -> Assignment {
+        let definition = Arc::new(Definition::named(AgentName::new("a")));
+        let model = ModelUsed {
+            id: "m".to_owned(),
+            provider: "p".to_owned(),
+            chosen_by: ChosenBy::Parent,
+            asked: None,
+        };
+        let ids = (RunId::new(id), SessionId::new("s"));
+        Assignment {
+            depth,
+            parent_id: parent.map(RunId::new),
+            ..Assignment::new(ids, definition, "t", model)
+        }
+    }
+
+    #[test]
+    fn a_subagent_reaches_what_it_started_and_nobody_above_or_beside_it() {
+        let main = run("main", 0, None);
+        let child = run("child", 1, Some("main"));
+        let sibling = run("sibling", 1, Some("main"));
+        let grandchild = run("grandchild", 2, Some("child"));
+        let nephew = run("nephew", 2, Some("sibling"));
+        for (seen, by, expected) in [
+            (&child, &main, true),
+            (&grandchild, &main, true),
+            (&main, &main, false),
+            (&grandchild, &child, true),
+            (&main, &child, false),
+            (&sibling, &child, false),
+            (&nephew, &child, false),
+            (&child, &child, false),
+        ] {
+            assert_eq!(is_reached(seen, by), expected, "{} by {}", seen.agent_id, by.agent_id);
+        }
+        let resumed =
+            Assignment { resumed_from: Some(RunId::new("child")), ..run("again", 1, Some("main")) };
+        assert!(is_reached(&grandchild, &resumed) && !is_reached(&main, &resumed));
+        let elsewhere = Assignment { session_id: SessionId::new("other"), ..child };
+        assert!(!is_reached(&elsewhere, &main));
     }
 }
