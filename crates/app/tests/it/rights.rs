@@ -124,8 +124,11 @@ fn what_opencode_denies_takes_the_tools_of_mcp_servers_too() {
     for writer in ["write_file", "edit_file", "apply_patch"] {
         assert!(!has(&tools, writer), "{writer}: {tools:?}");
     }
+    // Whoever may not edit may not do so in another way, whatever else is switched on.
     let (tools, _) = opencode("tools:\n  edit: false\n  patch: true");
-    assert!(has(&tools, "apply_patch") && !has(&tools, "edit_file"), "{tools:?}");
+    assert!(!has(&tools, "apply_patch") && !has(&tools, "edit_file"), "{tools:?}");
+    let (tools, _) = opencode("tools:\n  patch: false");
+    assert!(!has(&tools, "apply_patch") && has(&tools, "edit_file"), "{tools:?}");
 }
 
 fn with_secrets() -> TestProject {

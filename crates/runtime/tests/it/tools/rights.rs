@@ -234,7 +234,7 @@ fn places_of_keys_inside_the_workspace_are_nobodys() {
     ]);
     fixture.link("way", ".ssh");
     let root = fixture.root().to_owned();
-    let places = [root.join(".attache"), root.join(".ssh"), "/somewhere/else".into(), root.clone()];
+    let places = [root.join(".attache"), root.join(".ssh"), "/somewhere/else".into()];
     fixture.context.files = FileGuard::unrestricted().hiding(HiddenPlaces::around(&root, &places));
     for path in [".attache/credentials.json", ".ssh/id_rsa", "way/id_rsa"] {
         let error = fixture.error("read_file", json!({ "path": path }));
@@ -251,4 +251,15 @@ fn places_of_keys_inside_the_workspace_are_nobodys() {
     assert!(!listed.contains("id_rsa") && listed.contains("a.txt"), "{listed}");
     let listed = fixture.text("list_dir", json!({"depth": 3}));
     assert!(!listed.contains("id_rsa") && !listed.contains("credentials"), "{listed}");
+    // A workspace that lies in such a place is no way into it.
+    let around = [root.parent().unwrap().to_owned()];
+    fixture.context.files = FileGuard::unrestricted().hiding(HiddenPlaces::around(&root, &around));
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "src/a.txt"})),
+        ("list_dir", json!({})),
+        ("write_file", json!({"path": "new.txt", "content": "x"})),
+    ] {
+        let error = fixture.error(tool, arguments);
+        assert!(error.contains("no tool may use it"), "{tool}: {error}");
+    }
 }
