@@ -84,7 +84,7 @@ struct Chains {
 
 impl Chains {
     /// Runs come newest first.
-    fn of(runs: &[Summary]) -> Self {
+    fn among(runs: &[Summary]) -> Self {
         let mut continued_by = BTreeMap::new();
         let mut earlier = BTreeMap::new();
         for run in runs {
@@ -118,7 +118,7 @@ fn is_open(run: &Summary) -> bool {
 fn chosen(store: &FileStore, all: bool) -> Result<(Vec<Task>, usize), Failure> {
     let runs = store.list().map_err(|error| transcripts::failure(&error))?;
     let total = runs.len();
-    let chains = Chains::of(&runs);
+    let chains = Chains::among(&runs);
     let now = clock::now();
     let mut ended = 0;
     let shown: Vec<_> = runs
