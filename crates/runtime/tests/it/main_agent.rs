@@ -436,10 +436,11 @@ async fn an_agent_is_continued_with_all_it_knew_and_a_running_one_reads_a_messag
             break agent_id.to_string();
         }
     };
+    // Its task is asked about before the message comes.
+    office.script.reached.notified().await;
     office.then(vec![resume(&background, "and this too")]);
     office.then(vec![Act::Says("waiting")]);
     office.then(vec![Act::Says("ok")]);
-    office.script.reached.notified().await;
     let mut sent = false;
     while !sent {
         if let Event::ToolReturned { result, .. } = &seen.next().await.unwrap().event {

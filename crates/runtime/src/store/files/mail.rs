@@ -298,10 +298,7 @@ impl Inner {
     fn watch(&self) -> Option<Registration> {
         let office = &self.store.shared.post_office;
         let mail = mail_folder(&self.folder);
-        // Making a folder that is there waits for everybody who makes a file beside it.
-        if !office.is_watched(&mail) {
-            prepare_folder(&self.folder).ok()?;
-        }
+        prepare_folder(&self.folder).ok()?;
         office.register(mail, &self.run, &self.wake)
     }
 
