@@ -344,10 +344,10 @@ fn an_edited_file_that_another_process_changed_is_left_as_it_is() {
     let file = project.file("~/.attache/config.toml", "model = \"old\"\n");
     let meanwhile = format!("printf 'model = \"other\"\\n' > {} && echo >>", file.display());
     let project = project.with_env("EDITOR", &meanwhile);
-    let ran = project.run(&["config", "edit"]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("was changed by another program meanwhile"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("your changes are in "), "{}", ran.stderr);
+    let (code, shown, _) = Terminal::with(&project, &["config", "edit"]).end();
+    assert_eq!(code, Some(2), "{shown}");
+    assert!(shown.contains("was changed by another program meanwhile"), "{shown}");
+    assert!(shown.contains("your changes are in "), "{shown}");
     assert_eq!(fs::read_to_string(file).unwrap(), "model = \"other\"\n");
 }
 

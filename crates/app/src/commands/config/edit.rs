@@ -200,6 +200,9 @@ fn edit_until_right(
         };
         let Err(error) = checked else { return Ok(text.into_bytes()) };
         let failure = settings_failure(&error);
+        if matches!(error, SettingsError::ChangedMeanwhile { .. }) {
+            return Err(failure);
+        }
         print::aside(&failure.told(crate::setup::OutputFormat::Text));
         let again = print::ask("Edit again? [Y/n] ");
         if !again.is_some_and(|answer| answer.is_empty() || answer.to_lowercase().starts_with('y'))
