@@ -2,6 +2,7 @@
 
 pub(crate) mod git_patch;
 pub(crate) mod line_diff;
+pub(crate) mod place;
 pub(crate) mod reversal;
 pub(crate) mod run_patch;
 pub(crate) mod versions;

@@ -41,6 +41,10 @@ pub mod changes {
         pub use crate::changes::line_diff::LineDiff;
     }
 
+    pub mod place {
+        pub use crate::changes::place::below_repository;
+    }
+
     pub mod reversal {
         pub use crate::changes::reversal::reversed;
     }

@@ -16,6 +16,7 @@ use attache_kernel::run::{
 };
 use attache_runtime::internal::{
     changes::{
+        place::below_repository,
         reversal::reversed,
         run_patch::{Direction, RunPatch},
     },
@@ -191,13 +192,15 @@ fn show_patch(
         let kept = if args.reverse { reversed(&kept) } else { kept };
         return print_patch(&kept, setup);
     }
-    let workspace = Path::new(&transcript.header.run.environment.cwd);
+    let run = &transcript.header.run;
+    let workspace = Path::new(&run.environment.cwd);
+    let below = below_repository(workspace, run.worktree.as_ref());
     let patch = if !args.reverse {
-        RunPatch::from_changes(&changes, &artifacts, Direction::Forward)
+        RunPatch::from_changes(&changes, &artifacts, &below, Direction::Forward)
     } else if workspace.is_dir() {
-        RunPatch::undoing(&changes, &artifacts, workspace)
+        RunPatch::undoing(&changes, &artifacts, &below, workspace)
     } else {
-        RunPatch::from_changes(&changes, &artifacts, Direction::Reverse)
+        RunPatch::from_changes(&changes, &artifacts, &below, Direction::Reverse)
     };
     for (path, reason) in &patch.left_out {
         print::aside(&format!("{path} is not in the patch: {reason}"));

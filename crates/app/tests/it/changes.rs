@@ -177,6 +177,47 @@ fn the_patch_of_a_run_applies_both_ways() {
     }
 }
 
+/// In a subfolder git silently skips a patch whose paths do not begin at the top of the repository.
+#[test]
+fn the_patch_of_a_run_in_a_subfolder_applies_from_every_folder_of_its_repository() {
+    for folder in ["src", "so urce/\"deep\""] {
+        let patch = "*** Begin Patch\n*** Update File: plain.txt\n*** Move to: moved.txt\n@@\n-plain\n+PLAIN\n*** End Patch";
+        let (_server, project) = project([
+            call("write_file", &json!({"path": "new.txt", "content": "n\n"})),
+            edit("lib.rs", "parse", "scan"),
+            call("apply_patch", &json!({ "patch": patch })),
+        ]);
+        let root = project.root();
+        fs::remove_dir(root.join(".git")).unwrap();
+        project.file(&format!("{folder}/lib.rs"), "fn parse() {}\n");
+        project.file(&format!("{folder}/plain.txt"), "plain\n");
+        git(&root, &["init", "-q"], b"");
+        git(&root, &["add", "-A"], b"");
+        git(&root, &["commit", "-qm", "before"], b"");
+        let before = tree(&root);
+        let ran = project.run_in(folder, &RUN);
+        let result = result(&ran);
+        assert_eq!(
+            result["changes"]["files"],
+            json!(["lib.rs", "moved.txt", "new.txt", "plain.txt"]),
+            "{ran:?}"
+        );
+        let after = tree(&root);
+        let kept = fs::read(result["changes"]["patch"].as_str().unwrap()).unwrap();
+        let forward = project.command(&["transcript", "last", "--diff"]).output().unwrap();
+        assert_eq!(forward.stdout, kept);
+        for place in [root.join(folder), root.clone()] {
+            let reverse =
+                project.command(&["transcript", "last", "--diff", "--reverse"]).output().unwrap();
+            assert!(reverse.stderr.is_empty(), "{reverse:?}");
+            git(&place, &["apply"], &reverse.stdout);
+            assert_eq!(tree(&root), before, "{}", place.display());
+            git(&place, &["apply"], &kept);
+            assert_eq!(tree(&root), after, "{}", place.display());
+        }
+    }
+}
+
 #[test]
 fn the_reverse_patch_leaves_out_what_something_else_changed_since() {
     let (_server, project) = project([

@@ -51,6 +51,10 @@ pub struct Assignment {
     pub limits: RunLimits,
     /// What the run may call. Every call is held against it again when it begins.
     pub rights: ToolSet,
+    /// What it may call where somebody waits for it, for a run in the background: that one has only the tools
+    /// that need nobody. A run that continues it starts from these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attended_rights: Option<ToolSet>,
     /// How the agent hands in its answer.
     pub finish: Finish,
     /// Whether the run ends before its background agents.
@@ -293,6 +297,7 @@ impl Assignment {
             depth: 1,
             limits: RunLimits::from(&definition.run_config),
             rights: ToolSet::default(),
+            attended_rights: None,
             definition,
             finish: Finish::CompleteTask,
             background_work: BackgroundWork::Awaited,
@@ -329,13 +334,21 @@ impl Assignment {
         self
     }
 
+    /// What a run that continues this one may call, as far as this one decides it.
+    pub fn inherited_rights(&self) -> &ToolSet {
+        self.attended_rights.as_ref().unwrap_or(&self.rights)
+    }
+
     /// The same agent, going on in a new run with a new task. Rights, limits, depth and parent are
-    /// those of the earlier run; [`Assignment::narrowed_to`] holds them against what counts today.
+    /// those of the earlier run, its rights as if somebody had waited for it; [`Assignment::narrowed_to`] holds
+    /// them against what counts today.
     #[must_use]
     pub fn resumed_as(&self, agent_id: RunId, task: impl Into<String>) -> Self {
         Self {
             resumed_from: Some(self.agent_id.clone()),
             at_turn: None,
+            rights: self.inherited_rights().clone(),
+            attended_rights: None,
             agent_id,
             task: task.into(),
             description: None,

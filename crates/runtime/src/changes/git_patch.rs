@@ -3,14 +3,20 @@
 //! Invariant: applied to the version before, the patch gives the version after, and reversed the other
 //! way round. Names that a patch cannot hold as they are get quoted as git quotes them.
 
-use std::fmt::{self, Write as _};
+use std::{
+    fmt::{self, Write as _},
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+};
 
 use super::line_diff::LineDiff;
 
 /// The change of one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FilePatch<'t> {
-    /// The path before, relative to the directory the patch is applied in.
+    /// The directory of both paths, relative to the one the patch is applied in.
+    pub below: &'t Path,
+    /// The path before.
     pub old_path: &'t str,
     /// The path after; another one if the file was moved.
     pub new_path: &'t str,
@@ -40,6 +46,7 @@ impl FilePatch<'_> {
     #[must_use]
     pub(crate) fn reversed(self) -> Self {
         Self {
+            below: self.below,
             old_path: self.new_path,
             new_path: self.old_path,
             before: self.after,
@@ -50,7 +57,8 @@ impl FilePatch<'_> {
 
 impl fmt::Display for FilePatch<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (old, new) = (quoted("a/", self.old_path), quoted("b/", self.new_path));
+        let name = |prefix: &str, path: &str| quoted(prefix, &self.below.join(path));
+        let (old, new) = (name("a/", self.old_path), name("b/", self.new_path));
         writeln!(formatter, "diff --git {old} {new}")?;
         match (self.before, self.after) {
             (None, Some(after)) => writeln!(formatter, "new file mode {}", after.mode())?,
@@ -61,8 +69,8 @@ impl fmt::Display for FilePatch<'_> {
             (Some(_), Some(_)) | (None, None) => {}
         }
         if self.old_path != self.new_path {
-            writeln!(formatter, "rename from {}", quoted("", self.old_path))?;
-            writeln!(formatter, "rename to {}", quoted("", self.new_path))?;
+            writeln!(formatter, "rename from {}", name("", self.old_path))?;
+            writeln!(formatter, "rename to {}", name("", self.new_path))?;
         }
         let before = self.before.map_or("", |before| before.text);
         let after = self.after.map_or("", |after| after.text);
@@ -85,27 +93,30 @@ fn ended(name: &str) -> String {
     name.to_owned()
 }
 
-/// A name as git writes it: in quotes with escapes if it holds what a line cannot.
-fn quoted(prefix: &str, path: &str) -> String {
-    let plain =
-        !path.chars().any(|letter| letter.is_ascii_control() || matches!(letter, '"' | '\\'));
-    if plain {
-        return format!("{prefix}{path}");
+/// A name as git writes it: in quotes with escapes if it holds what a line of text cannot.
+fn quoted(prefix: &str, path: &Path) -> String {
+    let is_plain = |text: &str| {
+        !text.chars().any(|letter| letter.is_ascii_control() || matches!(letter, '"' | '\\'))
+    };
+    if let Some(text) = path.to_str().filter(|text| is_plain(text)) {
+        return format!("{prefix}{text}");
     }
     let mut name = format!("\"{prefix}");
-    for letter in path.chars() {
-        match letter {
-            '"' => name.push_str("\\\""),
-            '\\' => name.push_str("\\\\"),
-            '\n' => name.push_str("\\n"),
-            '\r' => name.push_str("\\r"),
-            '\t' => name.push_str("\\t"),
-            // Writing to a string cannot fail.
-            control if control.is_ascii_control() => {
-                write!(name, "\\{:03o}", u32::from(control)).unwrap_or_default();
+    // Writing to a string cannot fail.
+    let octal = |name: &mut String, byte: u8| write!(name, "\\{byte:03o}").unwrap_or_default();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            match letter {
+                '"' => name.push_str("\\\""),
+                '\\' => name.push_str("\\\\"),
+                '\n' => name.push_str("\\n"),
+                '\r' => name.push_str("\\r"),
+                '\t' => name.push_str("\\t"),
+                control if control.is_ascii_control() => octal(&mut name, control as u8),
+                letter => name.push(letter),
             }
-            letter => name.push(letter),
         }
+        chunk.invalid().iter().for_each(|byte| octal(&mut name, *byte));
     }
     name.push('"');
     name

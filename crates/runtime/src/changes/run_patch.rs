@@ -37,20 +37,32 @@ struct Read<'c> {
 
 impl RunPatch {
     /// The patch of these changes, one for each file, whose versions lie below that directory of
-    /// artifacts. This reads the disk: call it where blocking is allowed.
-    pub fn from_changes(changes: &[FileChange], artifacts: &Path, direction: Direction) -> Self {
-        Self::checked(changes, artifacts, direction, |_| None)
+    /// artifacts. `below` is the path of the workspace in its repository, with which every path of the patch
+    /// begins. This reads the disk: call it where blocking is allowed.
+    pub fn from_changes(
+        changes: &[FileChange],
+        artifacts: &Path,
+        below: &Path,
+        direction: Direction,
+    ) -> Self {
+        Self::checked(changes, (artifacts, below), direction, |_| None)
     }
 
     /// The reverse patch, for the files of that workspace as they are now. A file that something else changed
     /// after the run's file tools is left out: git would refuse the whole patch for it.
-    pub fn undoing(changes: &[FileChange], artifacts: &Path, workspace: &Path) -> Self {
-        Self::checked(changes, artifacts, Direction::Reverse, |read| read.obstacle(workspace))
+    pub fn undoing(
+        changes: &[FileChange],
+        artifacts: &Path,
+        below: &Path,
+        workspace: &Path,
+    ) -> Self {
+        let obstacle = |read: &Read<'_>| read.obstacle(workspace);
+        Self::checked(changes, (artifacts, below), Direction::Reverse, obstacle)
     }
 
     fn checked(
         changes: &[FileChange],
-        artifacts: &Path,
+        (artifacts, below): (&Path, &Path),
         direction: Direction,
         obstacle: impl Fn(&Read<'_>) -> Option<&'static str>,
     ) -> Self {
@@ -65,7 +77,7 @@ impl RunPatch {
             }
             match Read::versions_of(change, changes, artifacts) {
                 Some(read) => match obstacle(&read) {
-                    None => patch.add(&read, direction),
+                    None => patch.add(&read, below, direction),
                     Some(reason) => patch.left_out.push((change.path.clone(), reason)),
                 },
                 None => patch.left_out.push((change.path.clone(), "its text was not kept")),
@@ -74,8 +86,9 @@ impl RunPatch {
         patch
     }
 
-    fn add(&mut self, read: &Read<'_>, direction: Direction) {
+    fn add(&mut self, read: &Read<'_>, below: &Path, direction: Direction) {
         let file = FilePatch {
+            below,
             old_path: read.old_path,
             new_path: read.new_path,
             before: patched(read.before.as_ref()),

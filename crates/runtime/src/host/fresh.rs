@@ -47,6 +47,7 @@ impl Host {
         let trust_watch = self.trust_watch(Some(&record), order.trust, |trust| {
             self.rights_like(&equipped, &definition, trust, place, above)
         });
+        let attended = self.attended_rights(&equipped, &definition, trust, place, above);
         let filtered = equipped.filtered;
         let parent_model = parent.map_or_else(
             || self.models.parent_model(),
@@ -75,6 +76,7 @@ impl Host {
         let mut assignment = Assignment {
             parent_id: parent.map(|parent| parent.agent_id.clone()),
             depth,
+            attended_rights: attended,
             description: order.description.clone(),
             routing: order.routing.clone(),
             inputs,

@@ -128,6 +128,20 @@ impl Host {
         self.offer.rights_among(definition, trust, place, offered.cloned())
     }
 
+    /// What the agent may call where somebody waits for it, if nobody does.
+    pub(super) fn attended_rights(
+        &self,
+        equipped: &Equipped,
+        definition: &Definition,
+        trust: Trust,
+        (depth, schedule): (u32, Schedule),
+        parent: Option<&RunHandle>,
+    ) -> Option<ToolSet> {
+        let place = (depth, Schedule::Foreground);
+        let rights = || self.rights_like(equipped, definition, trust, place, parent).tools;
+        (schedule == Schedule::Background).then(rights)
+    }
+
     /// What watches over the recorded trust in an agent's file while a run has its rights from it. Without
     /// the trust, the run has the tools that `rights` gives for it.
     pub(super) fn trust_watch(

@@ -13,7 +13,7 @@ use attache_kernel::{
     },
     id::{AgentName, RunId},
     model::choice::ModelChoice,
-    rights::permission::Stance,
+    rights::{filter::Schedule, permission::Stance},
     run::{
         Run,
         assignment::Assignment,
@@ -25,7 +25,7 @@ use attache_kernel::{
 
 use super::{
     Asker, ConnectError, EarlierRun, Host, Inputs, MAIN_DEPTH, Notice, Order, OrderError, Prepared,
-    approvals,
+    TrustFor, approvals,
 };
 use crate::{
     store::{RunState, Store},
@@ -92,17 +92,15 @@ impl Host {
         let definition = Arc::clone(&before.definition);
         let is_main = before.depth == MAIN_DEPTH;
         let today = if is_main { None } else { self.today(&definition)? };
-        // A file that says something else now lends its trust to nothing that it said then.
-        let trust = match &today {
-            _ if is_main => Trust::Trusted,
-            Some((record, Changed::No)) => order.trust.or_recorded(record.trusted),
-            _ => order.trust.or_recorded(Trust::Untrusted),
-        };
+        let trust = if is_main { Trust::Trusted } else { trust_in(today.as_ref(), order.trust) };
         let above = order.parent.as_ref().map(RunHandle::assignment);
         let depth = self.depth_below(before.depth, above.map(Arc::as_ref))?;
-        let (place, parent) = ((depth, order.schedule), order.parent.as_ref());
+        // A main agent needs nobody, and delegates.
+        let schedule = if is_main { Schedule::Foreground } else { order.schedule };
+        let (place, parent) = ((depth, schedule), order.parent.as_ref());
         let equipped = self.equipped(&definition, trust, place, parent, &mut notices).await;
         let mut filtered = equipped.filtered.clone();
+        let mut attended = self.attended_rights(&equipped, &definition, trust, place, parent);
         let mut limits = RunLimits::from(&definition.run_config);
         let mut stance = Stance::of_agent(&definition);
         if let Some((record, changed)) = &today
@@ -115,6 +113,8 @@ impl Host {
                 let rights = self.rights_like(&equipped, now, now_trust, place, parent);
                 filtered.tools = filtered.tools.intersection(&rights.tools);
                 filtered.withheld.extend(rights.withheld);
+                let now = self.attended_rights(&equipped, now, now_trust, place, parent);
+                attended = attended.zip(now).map(|(then, now)| then.intersection(&now));
                 let agent = definition.agent_type.to_string();
                 notices.push(Notice::DefinitionChanged { agent });
             }
@@ -129,11 +129,8 @@ impl Host {
         let connection = self.switchboard.connect(&choice, asker, &self.models, &mut notices)?;
         let run_id = new_run_id();
         let (root, worktree) = self.earlier_place(&earlier, trust, &run_id).await?;
-        notices.extend(files_not_known(&earlier, worktree.as_ref()));
-        let told = worktree.is_none().then(|| self.workplace.told_about(&root));
-        notices.extend(told.into_iter().flatten());
-        let asked = order.working_directory.as_deref().filter(|_| worktree.is_none());
-        notices.extend(asked.and_then(|asked| goes_on_elsewhere(asked, &root)));
+        let asked = order.working_directory.as_deref();
+        notices.extend(self.told_about_place(&earlier, asked, &root, worktree.as_ref()));
         let permissions = self
             .permissions(stance, order.parent.as_ref(), &root, order.auto_approval)
             .believing(&equipped.toolbox)
@@ -143,6 +140,8 @@ impl Host {
         let permissions = permissions.asking(now.unwrap_or(&definition));
         let parent_id = above.map(|above| above.agent_id.clone());
         let mut assignment = before.resumed_as(run_id, order.task);
+        let attended = attended.map(|rights| before.inherited_rights().intersection(&rights));
+        assignment.attended_rights = attended;
         if worktree.is_some() {
             assignment.environment.cwd = root.display().to_string();
         }
@@ -194,6 +193,21 @@ impl Host {
         let definition = &run.assignment().definition;
         let parent = self.models.parent_model();
         Ok(self.models.choose(definition, parent, order.model_wish(), notices)?)
+    }
+
+    /// What there is to know about the place where a run goes on.
+    fn told_about_place(
+        &self,
+        earlier: &EarlierRun,
+        asked: Option<&Path>,
+        root: &Path,
+        plan: Option<&WorktreePlan>,
+    ) -> Vec<Notice> {
+        if let Some(plan) = plan {
+            return files_not_known(earlier, plan).into_iter().collect();
+        }
+        let told = self.workplace.told_about(root).into_iter();
+        told.chain(asked.and_then(|asked| goes_on_elsewhere(asked, root))).collect()
     }
 
     /// Where a run that goes on works: where it worked, or in a worktree that is made again.
@@ -255,10 +269,19 @@ impl EarlierRun {
     }
 }
 
+/// How far an agent of which that is known today is trusted. A file that says something else now lends its
+/// trust to nothing that it said then.
+fn trust_in(today: Option<&(Record, Changed)>, asked: TrustFor) -> Trust {
+    match today {
+        Some((record, Changed::No)) => asked.or_recorded(record.trusted),
+        _ => asked.or_recorded(Trust::Untrusted),
+    }
+}
+
 /// That the files of the turn where a run branches off are not known.
-fn files_not_known(earlier: &EarlierRun, plan: Option<&WorktreePlan>) -> Option<Notice> {
+fn files_not_known(earlier: &EarlierRun, plan: &WorktreePlan) -> Option<Notice> {
     let turn = earlier.at_turn?;
-    plan?.begins_with_unknown_files().then_some(Notice::FilesNotKnown { turn })
+    plan.begins_with_unknown_files().then_some(Notice::FilesNotKnown { turn })
 }
 
 /// That a run goes on where it was, and not where the caller asks for it.

@@ -204,16 +204,17 @@ async fn carry_out(
     let is_kept = worktree.is_some();
     let files = Arc::clone(&artifacts);
     let changes = match worktree {
-        None => written_files(outcome.changes.clone(), workspace, artifacts).await,
+        None => written_files(outcome.changes.clone(), (workspace, None), artifacts).await,
         Some(worktree) => {
-            let branch = worktree.facts().branch.clone();
+            let facts = worktree.facts().clone();
             match worktree.settle().await {
                 Ok(settled) => changes_in_worktree(settled, &outcome.changes, artifacts).await,
                 Err(error) => {
                     left = Some(format!("the worktree stays as it is: {error}"));
-                    let changes =
-                        written_files(outcome.changes.clone(), workspace, artifacts).await;
-                    changes.map(|changes| Changes { branch: Some(branch), ..changes })
+                    let branch = Some(facts.branch.clone());
+                    let place = (workspace, Some(facts));
+                    let changes = written_files(outcome.changes.clone(), place, artifacts).await;
+                    changes.map(|changes| Changes { branch, ..changes })
                 }
             }
         }

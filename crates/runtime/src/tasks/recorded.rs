@@ -13,7 +13,10 @@ use attache_kernel::run::{
 };
 
 use crate::{
-    changes::run_patch::{Direction, RunPatch},
+    changes::{
+        place::below_repository,
+        run_patch::{Direction, RunPatch},
+    },
     store::{RunState, Store, StoreError, Transcript},
     tool::artifacts::{Artifacts, CHANGES, PATCH},
 };
@@ -67,7 +70,8 @@ impl RecordedRun {
         let kept = kept_changes(&artifacts.join(CHANGES), patience).await;
         let changes = kept.unwrap_or_else(|| {
             let artifacts = Artifacts::new(artifacts).masking(store.secrets().clone());
-            changes(&outcome, &artifacts, state, worktree)
+            let workspace = Path::new(&run.assignment().environment.cwd);
+            changes(&outcome, &artifacts, state, (workspace, worktree))
         });
         let surroundings = Surroundings { transcript: Some(location), descendants, changes };
         let result = outcome.into_result(&run.assignment().result_of(), surroundings);
@@ -104,7 +108,7 @@ fn changes(
     outcome: &Outcome,
     artifacts: &Artifacts,
     state: RunState,
-    worktree: Option<&WorktreeFacts>,
+    (workspace, worktree): (&Path, Option<&WorktreeFacts>),
 ) -> Option<Changes> {
     let left = worktree.filter(|worktree| Path::new(&worktree.directory).is_dir());
     let branch = left.map(|worktree| worktree.branch.clone());
@@ -116,10 +120,10 @@ fn changes(
     let patch = match state {
         _ if kept.exists() => Some(kept),
         RunState::Interrupted => {
-            let patch =
-                RunPatch::from_changes(&outcome.changes, artifacts.directory(), Direction::Forward)
-                    .text;
-            artifacts.keep_patch(patch.as_bytes()).ok()
+            let below = below_repository(workspace, worktree);
+            let (changes, kept) = (&outcome.changes, artifacts.directory());
+            let patch = RunPatch::from_changes(changes, kept, &below, Direction::Forward);
+            artifacts.keep_patch(patch.text.as_bytes()).ok()
         }
         RunState::Queued | RunState::Running | RunState::Completed | RunState::Failed => None,
     };

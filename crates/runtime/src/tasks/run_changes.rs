@@ -2,10 +2,13 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use attache_kernel::run::{file_change::FileChange, outcome::Changes};
+use attache_kernel::run::{assignment::WorktreeFacts, file_change::FileChange, outcome::Changes};
 
 use crate::{
-    changes::run_patch::{Direction, RunPatch},
+    changes::{
+        place::below_repository,
+        run_patch::{Direction, RunPatch},
+    },
     tool::artifacts::Artifacts,
     worktree::Settled,
 };
@@ -34,7 +37,7 @@ pub(super) async fn changes_in_worktree(
 /// a command removed is not listed.
 pub(super) async fn written_files(
     changes: Vec<FileChange>,
-    workspace: PathBuf,
+    (workspace, worktree): (PathBuf, Option<WorktreeFacts>),
     artifacts: Arc<Artifacts>,
 ) -> Option<Changes> {
     if changes.is_empty() {
@@ -50,7 +53,9 @@ pub(super) async fn written_files(
         if left.is_empty() {
             return None;
         }
-        let patch = RunPatch::from_changes(&left, artifacts.directory(), Direction::Forward);
+        let below = below_repository(&workspace, worktree.as_ref());
+        let kept = artifacts.directory();
+        let patch = RunPatch::from_changes(&left, kept, &below, Direction::Forward);
         let patch = artifacts.keep_patch(patch.text.as_bytes()).ok();
         let patch = patch.map(|path| path.display().to_string()).unwrap_or_default();
         let files = left.into_iter().map(|change| change.path).collect();

@@ -83,12 +83,17 @@ impl Start {
     /// the run works, and are about those of its worktree as well.
     pub(super) fn put_rules_in_place(&mut self) {
         let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
-        let mut rights = std::mem::take(&mut self.rights).placed(&root.to_string_lossy());
+        let worktree = self.assignment.worktree.as_ref();
+        let attended = self.assignment.attended_rights.as_mut();
+        for rights in attended.into_iter().chain([&mut self.rights]) {
+            *rights = std::mem::take(rights).placed(&root.to_string_lossy());
+            if let Some(facts) = worktree {
+                *rights = std::mem::take(rights).copied(&facts.repository, &facts.directory);
+            }
+        }
         if let Some(facts) = &self.assignment.worktree {
-            rights = rights.copied(&facts.repository, &facts.directory);
             self.permissions.copy(&facts.repository, &facts.directory);
         }
-        self.rights = rights;
     }
 }
 

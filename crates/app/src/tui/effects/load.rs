@@ -1,6 +1,6 @@
 //! What full screens show, read from the store and the inventory.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use attache_kernel::{
     agent::{
@@ -11,7 +11,10 @@ use attache_kernel::{
     run::{event::Event, file_change},
 };
 use attache_runtime::internal::{
-    changes::run_patch::{Direction, RunPatch},
+    changes::{
+        place::below_repository,
+        run_patch::{Direction, RunPatch},
+    },
     clock,
     runtime::Runtime,
     store::{Advance, FileStore, RunState, Store as _, StoreError, Summary, Transcript},
@@ -152,7 +155,9 @@ fn changes_of(transcript: &Transcript, store: &FileStore) -> Result<String, Stor
         return Ok(String::new());
     }
     let artifacts = store.artifacts_dir(&transcript.header.run)?;
-    let patch = RunPatch::from_changes(&all, &artifacts, Direction::Forward);
+    let run = &transcript.header.run;
+    let below = below_repository(Path::new(&run.environment.cwd), run.worktree.as_ref());
+    let patch = RunPatch::from_changes(&all, &artifacts, &below, Direction::Forward);
     Ok(diff::painted(&patch.text).join("\n") + "\n")
 }
 

@@ -6,10 +6,10 @@ use std::{
     thread,
 };
 
-use attache_testkit::scripted_server::{Gate, Request, ScriptedServer};
+use attache_testkit::scripted_server::{Gate, Request, ScriptedServer, text};
 use serde_json::{Value, json};
 
-use super::{API, Background, looks_at, output, waiting_server};
+use super::{AGENTS, API, Background, looks_at, output, waiting_server};
 use crate::providers::{completes, lab, looks};
 
 /// The texts that people said in a request, in order.
@@ -99,6 +99,60 @@ fn a_message_to_a_run_that_has_ended_resumes_it() {
     assert_eq!(output(&project, next).stdout, "Second.\n");
     assert_eq!(times(&server.wait_for_request(2), "and then?"), 1);
     assert_eq!(project.run(&["send", id, " "]).code, Some(2));
+    server.assert_done();
+}
+
+/// The tools that a request offers, of those that a subagent in the background does not get.
+fn offered(request: &Request) -> Vec<&'static str> {
+    let request = request.json();
+    let tools: Vec<&str> =
+        request["tools"].as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect();
+    let unsafe_alone = ["Task", "TodoWrite", "apply_patch", "write_file"];
+    unsafe_alone.into_iter().filter(|tool| tools.contains(tool)).collect()
+}
+
+#[test]
+fn a_main_agent_that_a_message_resumes_has_its_tools() {
+    let server = ScriptedServer::start();
+    for said in ["First.", "Second.", "Third."] {
+        server.answer(API.answer(&text([said])));
+    }
+    let project = lab(&server, API, "");
+    let main = project.json(&["exec", "begin", "--json", "-q"]);
+    let sent = project.json(&["send", main["agent_id"].as_str().unwrap(), "go on", "--json"]);
+    let next = sent["agent_id"].as_str().unwrap();
+    assert_eq!(output(&project, next).stdout, "Second.\n");
+    assert_eq!(project.run(&["exec", "--resume", next, "and on", "-q"]).stdout, "Third.\n");
+    let all = offered(&server.wait_for_request(1));
+    assert_eq!(all, ["Task", "TodoWrite", "apply_patch", "write_file"]);
+    assert_eq!(offered(&server.wait_for_request(2)), all);
+    assert_eq!(offered(&server.wait_for_request(3)), all);
+    server.assert_done();
+}
+
+/// What a run in the background may not call is no part of what its later runs may not call.
+#[test]
+fn a_subagent_that_was_resumed_in_the_background_has_its_tools_again_in_front() {
+    let server = ScriptedServer::start();
+    for text in ["First.", "Second.", "Third.", "Fourth."] {
+        server.answer(API.answer(&completes(text)));
+    }
+    let project = lab(&server, API, "");
+    let smith = ["--agents", AGENTS];
+    let first = project.json(&[&["run", "smith", "begin", "--json", "-q"], &smith[..]].concat());
+    let first = first["agent_id"].as_str().unwrap();
+    let second = project.json(&[&["send", first, "go on", "--json"], &smith[..]].concat());
+    let second = second["agent_id"].as_str().unwrap();
+    assert_eq!(output(&project, second).stdout, "Second.\n");
+    let third = ["run", "--background", "--resume", second, "and on", "--json"];
+    let third = project.json(&[&third[..], &smith].concat());
+    let third = third["agent_id"].as_str().unwrap();
+    assert_eq!(output(&project, third).stdout, "Third.\n");
+    let fourth = ["run", "--resume", third, "the end", "-q"];
+    assert_eq!(project.run(&[&fourth[..], &smith].concat()).stdout, "Fourth.\n");
+    let offered: Vec<_> = (1..=4).map(|it| offered(&server.wait_for_request(it))).collect();
+    let writers = vec!["apply_patch", "write_file"];
+    assert_eq!(offered, [writers.clone(), vec![], vec![], writers]);
     server.assert_done();
 }
 

@@ -183,10 +183,29 @@ impl ToolSet {
     }
 
     /// The tools that both sets have, each with the restrictions of both: a call passes only if both
-    /// sets pass it.
+    /// sets pass it. A server whose tools one set does not know yet (`mcp__server__*`) stands for those that
+    /// the other set has of it.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        self.narrow(|tool| other.grants.get(tool).cloned())
+        let mut both = self.narrow(|tool| other.covering(tool).cloned());
+        let of_whole_servers = other.narrow(|tool| {
+            let is_named = self.contains(tool);
+            self.covering(tool).filter(|_| !is_named).cloned()
+        });
+        both.grants.extend(of_whole_servers.grants);
+        both
+    }
+
+    /// What restricts a tool that is in the set, by its name or with all of its server.
+    fn covering(&self, tool: &ToolName) -> Option<&Vec<Constraint>> {
+        let of_server = || match tool {
+            ToolName::Mcp { server, .. } => {
+                let all = ToolName::Mcp { server: server.clone(), tool: "*".to_owned() };
+                self.grants.get(&all)
+            }
+            ToolName::Builtin(_) | ToolName::Host(_) => None,
+        };
+        self.grants.get(tool).or_else(of_server)
     }
 
     /// The same set without the files that these rules deny.
