@@ -76,11 +76,22 @@ enum Done {
     Vanished,
 }
 
-/// The text of a file that may be huge, a pipe, not text, or gone; `None` if it is one of those.
-pub(crate) fn file_text(path: &Path) -> Option<String> {
+/// What a file of a project holds, which may be huge, a pipe, not text, or gone.
+pub(crate) enum ProjectFile {
+    /// Its text.
+    Text(String),
+    /// It has none, and why.
+    Unreadable(String),
+    /// It is not there.
+    Gone,
+}
+
+/// Reads a file of a project. It never blocks.
+pub(crate) fn project_file(path: &Path) -> ProjectFile {
     match file::read(path, Hashing::Unneeded) {
-        Content::Text { text, .. } => Some(text),
-        Content::Refused(_) | Content::Vanished => None,
+        Content::Text { text, .. } => ProjectFile::Text(text),
+        Content::Refused(diagnostic) => ProjectFile::Unreadable(diagnostic.message),
+        Content::Vanished => ProjectFile::Gone,
     }
 }
 

@@ -36,6 +36,12 @@ impl Host {
         let permissions = self
             .permissions(Stance::of_agent(&definition), None, &root, order.auto_approval)
             .believing(&equipped.toolbox);
+        let shown = briefing::Shown {
+            tools: &equipped.filtered.tools,
+            permissions: &permissions,
+            hidden: &self.workplace.hidden,
+        };
+        let briefing = briefing::read(&root, shown, &mut notices);
         let ids = (new_run_id(), new_session_id());
         let mut assignment = Assignment {
             depth: MAIN_DEPTH,
@@ -44,7 +50,7 @@ impl Host {
             description: order.description.clone(),
             routing: order.routing.clone(),
             background_work: order.background_work,
-            briefing: briefing::read(&root),
+            briefing,
             environment: facts(&root, &order),
             project: self.workplace.project_beside(&root),
             model_limits: connection.limits,

@@ -1,6 +1,6 @@
 //! Notices: what the caller should know about a prepared run, as values. Nothing here is printed.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
 use attache_kernel::agent::definition::Definition;
 
@@ -78,6 +78,20 @@ pub enum Notice {
         /// The protected path.
         within: &'static str,
     },
+    /// A file with the project's instructions is not given to the agent.
+    InstructionsLeftOut {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The project's instructions are given only up to here.
+    InstructionsCut {
+        /// The file in which they are cut.
+        file: PathBuf,
+        /// The maximum size of all of them.
+        most_bytes: usize,
+    },
     /// A resumed run goes on in the folder it began in.
     GoesOnIn {
         /// The folder.
@@ -149,6 +163,15 @@ impl fmt::Display for Notice {
             Self::ProtectedWorkspace { folder, within } => write!(
                 formatter,
                 "{folder} lies in a protected path (`{within}`): commands cannot write there, and every change of a file is asked about"
+            ),
+            Self::InstructionsLeftOut { file, why } => {
+                write!(formatter, "{} is not read as instructions: {why}", file.display())
+            }
+            Self::InstructionsCut { file, most_bytes } => write!(
+                formatter,
+                "the project's instructions are cut off in {}: at most {} KB of them are given to the agent",
+                file.display(),
+                most_bytes / 1024
             ),
             Self::GoesOnIn { folder } => {
                 write!(formatter, "the run goes on where it began, in {folder}")

@@ -127,7 +127,7 @@ impl Permissions {
     }
 
     /// Which files the tools of a run with those rights may have.
-    pub(super) fn readable(&self, rights: &ToolSet) -> LiveRights {
+    pub(crate) fn readable(&self, rights: &ToolSet) -> LiveRights {
         let denied = self.policy.rules.deny.iter().map(|rule| &rule.rule);
         LiveRights::new(rights.without_files_of(denied), self.rules.clone())
     }
