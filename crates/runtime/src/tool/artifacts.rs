@@ -195,10 +195,10 @@ impl Bound {
         let shown_bytes: usize = head.iter().chain(&tail).map(|line| line.len() + 1).sum();
         let (where_kept, artifact) = artifacts.keep_and_tell(stem, &text);
         let mut parts = head;
-        let cut = format!(
-            "[… {} ({}) left out; {where_kept} …]",
-            count(lines.saturating_sub(shown_lines), "line"),
-            count(text.len().saturating_sub(shown_bytes), "byte"),
+        let cut = cut(
+            lines.saturating_sub(shown_lines),
+            text.len().saturating_sub(shown_bytes),
+            &where_kept,
         );
         parts.push(&cut);
         parts.extend(tail);
@@ -220,7 +220,8 @@ impl Bound {
         lines
     }
 
-    /// As many lines as half the bound holds; of a line longer than that, a part.
+    /// As many lines as half the bound holds. A line that does not fit is cut if much room is left for
+    /// it, so that long lines do not hide the text around the cut.
     fn half<'t>(
         self,
         lines: impl Iterator<Item = &'t str>,
@@ -234,13 +235,20 @@ impl Bound {
                 taken.push(line);
                 continue;
             }
-            if taken.is_empty() {
+            if left > self.bytes / 8 {
                 taken.push(part(line, left));
             }
             break;
         }
         taken
     }
+}
+
+/// The line that names a cut. Without whole lines among what is left out, the cut is inside a line.
+pub(crate) fn cut(lines: usize, bytes: usize, where_kept: &str) -> String {
+    let bytes = count(bytes, "byte");
+    let what = if lines == 0 { bytes } else { format!("{} ({bytes})", count(lines, "line")) };
+    format!("[… {what} left out; {where_kept} …]")
 }
 
 /// The beginning of a text, cut at a character boundary to the maximum number of bytes.

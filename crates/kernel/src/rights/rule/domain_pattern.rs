@@ -1,4 +1,8 @@
 //! A host in a rule: `domain:example.com` means the host and every host below it.
+//!
+//! Invariant: an IPv4 address is compared as an address, however it is written.
+
+use std::net::Ipv4Addr;
 
 use super::ToolRuleErrorKind;
 
@@ -60,5 +64,44 @@ fn host_name(text: &str) -> Option<String> {
                     .bytes()
                     .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
         });
-    is_name.then(|| name.to_ascii_lowercase())
+    if !is_name {
+        return None;
+    }
+    let last = name.rsplit('.').next().unwrap_or(name);
+    if is_number(last) {
+        return address(name).map(|address| address.to_string());
+    }
+    Some(name.to_ascii_lowercase())
+}
+
+/// Whether a host that ends in this label is an address, as programs that fetch pages see it.
+fn is_number(label: &str) -> bool {
+    label.bytes().all(|byte| byte.is_ascii_digit()) || number(label).is_some()
+}
+
+/// An IPv4 address in any of its spellings: `127.1`, `0x7f000001` and `0177.0.0.1` are `127.0.0.1`.
+fn address(name: &str) -> Option<Ipv4Addr> {
+    let numbers: Vec<u32> = name.split('.').map(number).collect::<Option<_>>()?;
+    let (last, first) = numbers.split_last()?;
+    let octets = u32::try_from(first.len()).ok().filter(|octets| *octets < 4)?;
+    if u64::from(*last) >= 1 << (8 * (4 - octets)) {
+        return None;
+    }
+    let mut bits = *last;
+    for (octet, shift) in first.iter().zip([24, 16, 8]) {
+        bits |= u32::from(u8::try_from(*octet).ok()?) << shift;
+    }
+    Some(Ipv4Addr::from(bits))
+}
+
+/// A number of an address: hexadecimal after `0x`, octal after `0`, else decimal.
+fn number(label: &str) -> Option<u32> {
+    let hexadecimal = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
+    let (digits, radix) = match (hexadecimal, label.strip_prefix('0')) {
+        (Some(""), _) => return Some(0),
+        (Some(digits), _) => (digits, 16),
+        (None, Some(digits)) if !digits.is_empty() => (digits, 8),
+        (None, _) => (label, 10),
+    };
+    u32::from_str_radix(digits, radix).ok()
 }

@@ -493,6 +493,40 @@ fn every_file_of_a_patch_counts() {
 }
 
 #[test]
+fn an_address_is_the_same_in_every_spelling() {
+    let entry = "WebFetch(domain:127.0.0.1)";
+    let hosts = [
+        ("127.0.0.1", true, true),
+        ("127.0.0.1.", true, true),
+        ("127.1", true, true),
+        ("127.0.1", true, true),
+        ("2130706433", true, true),
+        ("0x7f.1", true, true),
+        ("0X7F000001", true, true),
+        ("0177.0.0.1", true, true),
+        ("0177.0x0.00.01", true, true),
+        ("127.0.0.2", false, false),
+        ("127.0.0.1.example.com", false, false),
+        ("0x7f.com", false, false),
+        ("127.0.0.0.1", true, false),
+        ("127.0.0.256", true, false),
+        ("4294967296", true, false),
+        ("09.1", true, false),
+        ("a.1", true, false),
+        ("a.0x", true, false),
+    ];
+    for (host, denied, allowed) in hosts {
+        let arguments = json!({ "url": format!("http://{host}:80/") });
+        assert_eq!(denies(entry, "WebFetch", &arguments), denied, "{host}");
+        assert_eq!(allows(&[entry], "WebFetch", &arguments), allowed, "{host}");
+    }
+    for entry in ["WebFetch(domain:127.1)", "WebFetch(domain:0x7f000001)"] {
+        assert!(allows(&[entry], "WebFetch", &json!({ "url": "http://127.0.0.1/" })), "{entry}");
+    }
+    assert!(ToolRule::parse("WebFetch(domain:127.0.0.300)").is_err());
+}
+
+#[test]
 fn hosts_match_with_those_below_them() {
     for (entry, url, allowed, denied) in [
         ("WebFetch(domain:example.com)", "https://example.com/x", true, true),

@@ -3,7 +3,7 @@
 //! Invariant: memory stays within three times the longest text that is shown, and what is left out is
 //! counted.
 
-use crate::tool::{artifacts::Bound, wording::count};
+use crate::tool::artifacts::{self, Bound};
 
 /// The most of it that is ever shown.
 const MOST: Bound = Bound::DEFAULT;
@@ -67,11 +67,7 @@ impl Excerpt {
         let tail = bound.tail(tail);
         let shown: usize = head.iter().chain(&tail).map(|line| line.len() + 1).sum();
         let lines = self.line_ends.saturating_sub(head.len() + tail.len());
-        let cut = format!(
-            "[… {} ({}) left out; {where_kept} …]",
-            count(lines, "line"),
-            count(self.bytes.saturating_sub(shown), "byte"),
-        );
+        let cut = artifacts::cut(lines, self.bytes.saturating_sub(shown), where_kept);
         let mut parts = head;
         parts.push(&cut);
         parts.extend(tail);
@@ -121,6 +117,21 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 11, "{text}");
         assert_eq!(lines[5], "[… 40 lines (115 bytes) left out; k …]");
+    }
+
+    #[test]
+    fn a_long_line_between_short_ones_shows_both_its_ends() {
+        let line = format!("FIRST{}LAST", "x".repeat(200_000));
+        let text = excerpt([format!("header\n{line}\nfooter\n")]).render(MOST, "k");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines[0], lines[4]), ("header", "footer"), "{}", lines.len());
+        assert!(lines[1].starts_with("FIRSTx") && lines[3].ends_with("xLAST"));
+        assert!(
+            lines[2].starts_with("[… 169,3") && lines[2].ends_with(" bytes left out; k …]"),
+            "{}",
+            lines[2]
+        );
+        assert!(text.len() < MOST.bytes + 100, "{}", text.len());
     }
 
     #[test]

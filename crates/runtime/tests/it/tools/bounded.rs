@@ -57,6 +57,20 @@ fn bytes_are_bounded_as_well_and_characters_stay_whole() {
 }
 
 #[test]
+fn a_long_line_after_a_short_one_shows_both_its_ends() {
+    let fixture = Fixture::new();
+    let long = format!("{{\"first\":1,{}\"last\":1}}", "x".repeat(200_000));
+    for text in [format!("[status]\n{long}"), format!("{long}\n[exit code 0]")] {
+        let output = Bound::DEFAULT.apply(text, "x", &fixture.context.artifacts).text;
+        assert!(output.contains("{\"first\":1,x") && output.contains("x\"last\":1}"));
+        assert!(output.contains("[status]\n") || output.ends_with("\n[exit code 0]"));
+        assert!(output.contains(" bytes left out; full text: "));
+        assert!(!output.contains("0 lines"));
+        assert!(output.len() < Bound::DEFAULT.bytes + 300, "{}", output.len());
+    }
+}
+
+#[test]
 fn an_artifact_that_cannot_be_kept_is_said() {
     let fixture = Fixture::with(&[("file", "x")]);
     let artifacts = Artifacts::new(fixture.root().join("file/below"));
