@@ -89,7 +89,9 @@ pub mod mcp_client {
     };
 
     pub mod oauth {
-        pub use crate::mcp_client::oauth::{Begun, Login, LoginError, LoginWish, Logins, begin};
+        pub use crate::mcp_client::oauth::{
+            Begun, Login, LoginError, LoginWish, Logins, Revocation, begin, log_out,
+        };
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod commands;
 mod hostile;
+mod network;
 mod oauth;
 mod requests;
 mod sharing;

@@ -1,6 +1,6 @@
 """An MCP server on loopback with its own authorization server, for tests. Each argument is a way to behave.
 
-Prints its port. Every request is a line of JSON in the file WITNESS.
+Prints its port. Every request is a line of JSON in the file WITNESS, and so is what was sent of an answer without an end.
 """
 
 import base64
@@ -52,12 +52,32 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    def endless(self, status, kind, start=b""):
+        """An answer of 256 MB, or as much of it as is taken."""
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        sent = 0
+        try:
+            self.wfile.write(start)
+            while sent < 256 << 20:
+                self.wfile.write(b"x" * (1 << 20))
+                sent += 1 << 20
+        except OSError:
+            pass
+        self.witness({"path": "/sent", "bytes": sent})
+
+    def witness(self, line):
+        with LOCK, open(os.environ["WITNESS"], "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
     def note(self, body):
         line = {"method": self.command, "path": self.path, "body": body,
                 "authorization": self.headers.get("authorization"),
                 "headers": {name: self.headers.get(name) for name in ("x-key", "x-other")}}
-        with LOCK, open(os.environ["WITNESS"], "a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        self.witness(line)
 
     def do_GET(self):
         self.note("")
@@ -78,6 +98,10 @@ class Handler(BaseHTTPRequestHandler):
                      "token_endpoint": f"{base}/token", "registration_endpoint": f"{base}/register",
                      "code_challenge_methods_supported": ["S256"], "scopes_supported": ["offline_access"],
                      "authorization_response_iss_parameter_supported": True}
+            if {"revokes", "broken-revoke"} & HOW:
+                found["revocation_endpoint"] = f"{base}/revoke"
+            if "plain-revoke" in HOW:
+                found["revocation_endpoint"] = "http://login.example/revoke"
             if "other-issuer" in HOW:
                 found["issuer"] = "https://evil.example"
             if "plain-token" in HOW:
@@ -122,6 +146,13 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(201, client)
         if self.path == "/token":
             return self.token(dict(urllib.parse.parse_qsl(body)))
+        if self.path == "/revoke":
+            token = dict(urllib.parse.parse_qsl(body))["token"]
+            if "broken-revoke" in HOW:
+                return self.reply(503, {"error": "temporarily_unavailable", "error_description": f"not {token}"})
+            ACCESS.discard(token)
+            REFRESH.discard(token)
+            return self.reply(200)
         if self.path == "/mcp":
             return self.mcp(json.loads(body))
         return self.reply(404, {"error": "not_found"})
@@ -169,6 +200,22 @@ class Handler(BaseHTTPRequestHandler):
             return self.reply(403, {"error": "no"}, www_authenticate=challenge)
         if "id" not in message:
             return self.reply(202)
+        if message.get("method") == ("initialize" if "at-start" in HOW else "tools/call"):
+            start = f'{{"jsonrpc": "2.0", "id": {json.dumps(message["id"])}, "result": "'.encode()
+            if "giant-json" in HOW:
+                return self.reply(200, start + b"x" * (20 << 20) + b'"}')
+            if "endless-json" in HOW:
+                return self.endless(200, "application/json", start)
+            if "endless-failure" in HOW:
+                return self.endless(500, "application/json", start)
+            if "endless-refusal" in HOW:
+                return self.endless(400, "text/plain")
+            if "endless-event" in HOW:
+                return self.endless(200, "text/event-stream", b"data: " + start)
+            if "endless-event-with-id" in HOW:
+                return self.endless(200, "text/event-stream", b"id: 1\ndata: \n\ndata: " + start)
+            if "cut-event" in HOW:
+                return self.reply(200, b"data: " + start, kind="text/event-stream")
         results = {
             "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
                            "serverInfo": {"name": "notes", "version": "1"}},

@@ -34,7 +34,7 @@ use super::{
     entry::{EntryError, ServerEntry, Transport},
     error_output::ErrorOutput,
     handler::Handler,
-    remote::{Access, Remote, remote},
+    remote::{Access, Remote, TooLong, remote},
     server_tool::ServerTool,
     start_error::StartError,
     transport_words::plain_words,
@@ -70,7 +70,7 @@ pub(super) struct Connection {
 #[derive(Debug)]
 enum Way {
     Process(ServerProcess),
-    Network { name: String, access: Arc<Access> },
+    Network(Network),
 }
 
 /// The process of a server.
@@ -78,6 +78,14 @@ enum Way {
 struct ServerProcess {
     life: ServiceLife,
     errors: ErrorOutput,
+    was_too_long: Arc<AtomicBool>,
+}
+
+/// A server on the network.
+#[derive(Debug)]
+struct Network {
+    name: String,
+    access: Arc<Access>,
     was_too_long: Arc<AtomicBool>,
 }
 
@@ -201,13 +209,7 @@ impl Connection {
                 CallError::Refused(clean_line(&error.message, LONGEST_PROBLEM))
             }
             (_, Way::Process(process)) => CallError::Lost(why_lost(process)),
-            (error, Way::Network { name, access }) => match (access.problem(), error) {
-                (Some(problem), _) => CallError::Refused(problem.told(name)),
-                (None, ServiceError::TransportSend(error)) => {
-                    CallError::Lost(clean_line(&plain_words(error), LONGEST_PROBLEM))
-                }
-                (None, error) => CallError::Lost(clean_line(&error.to_string(), LONGEST_PROBLEM)),
-            },
+            (error, Way::Network(network)) => network.call_error(error),
         }
     }
 
@@ -221,9 +223,28 @@ impl Connection {
     }
 }
 
+impl Network {
+    fn call_error(&self, error: &ServiceError) -> CallError {
+        let lost = |why: String| CallError::Lost(clean_line(&why, LONGEST_PROBLEM));
+        match (self.access.problem(), error) {
+            (Some(problem), _) => CallError::Refused(problem.told(&self.name)),
+            (None, ServiceError::TransportSend(error)) => lost(plain_words(error)),
+            (None, ServiceError::TransportClosed)
+                if self.was_too_long.swap(false, Ordering::Relaxed) =>
+            {
+                lost(TooLong.to_string())
+            }
+            (None, ServiceError::TransportClosed) => {
+                lost("the server ended its answer before the result".to_owned())
+            }
+            (None, error) => lost(error.to_string()),
+        }
+    }
+}
+
 fn why_lost(process: &ServerProcess) -> String {
     if process.was_too_long.load(Ordering::Relaxed) {
-        return format!("a message of the server is longer than {} MB", LONGEST_MESSAGE >> 20);
+        return TooLong.to_string();
     }
     let last = process.errors.last();
     if last.is_empty() {
@@ -295,17 +316,21 @@ async fn begin(
             begin_process(transport, setup, limit, (handler, lifecycle)).await
         }
         Transport::Http { .. } => {
-            let Remote { transport, access } =
+            let Remote { transport, access, was_too_long } =
                 remote(transport, setup).map_err(Refused::Otherwise)?;
             let began = timeout(limit, shake_hands(handler, transport, lifecycle)).await;
             let silent = || StartError::Silent { limit, errors: String::new() };
             let began = began.map_err(|_| Refused::Otherwise(silent()))?;
             let (client, tools) = began.map_err(|failure| match access.problem() {
                 Some(problem) => Refused::Otherwise(StartError::no_access(name, &problem)),
+                None if was_too_long.load(Ordering::Relaxed) => {
+                    let (problem, errors) = (TooLong.to_string(), String::new());
+                    Refused::Otherwise(StartError::Handshake { problem, errors })
+                }
                 None => failure.refused(String::new()),
             })?;
-            let way = Way::Network { name: name.to_owned(), access };
-            Ok(connected(client, tools, way, limit))
+            let network = Network { name: name.to_owned(), access, was_too_long };
+            Ok(connected(client, tools, Way::Network(network), limit))
         }
     }
 }
@@ -383,7 +408,7 @@ impl Handshake {
                 ClientInitializeError::JsonRpcError(error) => {
                     format!("it refused to begin: {}", error.message)
                 }
-                error if wants_authorization(error) => WANTS_AUTHORIZATION.to_owned(),
+                error if error.is_authorization_required() => WANTS_AUTHORIZATION.to_owned(),
                 ClientInitializeError::TransportError { error, .. } => plain_words(error),
                 error => format!("it does not answer as an MCP server does: {error}"),
             },
@@ -406,11 +431,6 @@ impl Handshake {
 /// What to do about a server that lets in only those it knows.
 const WANTS_AUTHORIZATION: &str = "it refuses the token of its entry (401): check the variable of `bearer_token_env_var` or the \
 `http_headers`; without them, `attache mcp login` is used";
-
-/// Whether a server answered with 401, with a challenge or without.
-fn wants_authorization(error: &ClientInitializeError) -> bool {
-    error.is_authorization_required() || error.to_string().contains("401 Unauthorized")
-}
 
 async fn shake_hands<T, E, A>(
     handler: Handler,

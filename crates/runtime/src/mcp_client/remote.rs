@@ -1,8 +1,12 @@
 //! A server on the network: its address, its headers, and who may use it.
 
+mod answer;
 mod authorized;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use reqwest::{
     Url,
@@ -13,8 +17,8 @@ use rmcp::transport::{
 };
 use secrecy::ExposeSecret as _;
 
-pub(super) use self::authorized::Access;
-use self::authorized::Authorized;
+use self::authorized::{Authorized, RESERVED};
+pub(super) use self::{answer::TooLong, authorized::Access};
 use super::{
     McpSetup,
     clean_text::clean_line,
@@ -27,6 +31,8 @@ use super::{
 pub(super) struct Remote {
     pub(super) transport: StreamableHttpClientTransport<Authorized>,
     pub(super) access: Arc<Access>,
+    /// Set when an event of the server is too long.
+    pub(super) was_too_long: Arc<AtomicBool>,
 }
 
 /// The transport of an entry with an address, with its variables filled in.
@@ -39,6 +45,9 @@ pub(super) fn remote(transport: &Transport, setup: &McpSetup) -> Result<Remote, 
     let mut add = |name: &str, value: String| {
         let bad = || EntryError::BadHeader(name.to_owned());
         let header = HeaderName::try_from(name).map_err(|_| bad())?;
+        if RESERVED.contains(&header.as_str()) {
+            return Err(bad());
+        }
         let mut value = HeaderValue::try_from(value).map_err(|_| bad())?;
         value.set_sensitive(true);
         sent.insert(header, value);
@@ -63,8 +72,10 @@ pub(super) fn remote(transport: &Transport, setup: &McpSetup) -> Result<Remote, 
         }
         _ => Access::OwnToken,
     });
-    let client = Authorized::new(client, Arc::clone(&access));
-    Ok(Remote { transport: StreamableHttpClientTransport::with_client(client, config), access })
+    let was_too_long = Arc::new(AtomicBool::new(false));
+    let client = Authorized::new(client, Arc::clone(&access), Arc::clone(&was_too_long));
+    let transport = StreamableHttpClientTransport::with_client(client, config);
+    Ok(Remote { transport, access, was_too_long })
 }
 
 /// The address of an entry, with its variables filled in.

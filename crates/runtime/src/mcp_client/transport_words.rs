@@ -25,6 +25,7 @@ pub(super) fn plain_words(error: &DynamicTransportError) -> String {
             Some(status) => format!("it answered with {status}"),
             None => format!("it cannot be reached: {}", without_address(error)),
         },
+        Some(StreamableHttpError::Io(error)) => error.to_string(),
         Some(StreamableHttpError::HttpStatus(answer)) => {
             format!("it answered with HTTP {}", answer.status)
         }

@@ -11,7 +11,7 @@ use std::{
 use attache_runtime::internal::{
     mcp_client::{
         NoLogin,
-        oauth::{self, Begun, Login, LoginError, LoginWish, Logins},
+        oauth::{self, Begun, Login, LoginError, LoginWish, Logins, Revocation},
     },
     store::Secrets,
 };
@@ -117,23 +117,47 @@ pub(super) fn logout(args: &LogoutArgs, setup: &Setup) -> Result<Exit, Failure> 
     let name = &args.name;
     let servers = setup.mcp_servers(&Secrets::default());
     let address = servers.login_address(name).map_err(|error| no_login(name, &error))?;
-    let runtime = runtime()?;
-    let removed = runtime.block_on(Logins::below(&setup.attache_home).remove(&address));
-    let removed = removed.map_err(|error| failure(name, &LoginError::from(error)))?;
+    let logins = Logins::below(&setup.attache_home);
+    let left = leave(name, oauth::log_out(&setup.http, &logins, &address))?;
+    let is_revoked = matches!(left, Some(Revocation::Done));
     match setup.format {
-        OutputFormat::Json => print::json(&json!({ "name": name, "removed": removed }))?,
-        OutputFormat::Text if removed => print::out(&format!("logged out from {name}\n"))?,
+        OutputFormat::Json => {
+            print::json(
+                &json!({ "name": name, "removed": left.is_some(), "revoked": is_revoked }),
+            )?;
+        }
+        OutputFormat::Text if is_revoked => {
+            print::out(&format!("logged out from {name}, tokens revoked\n"))?;
+        }
+        OutputFormat::Text if left.is_some() => print::out(&format!("logged out from {name}\n"))?,
         OutputFormat::Text => print::out(&format!("there is no login to {name}\n"))?,
     }
     Ok(Exit::Success)
+}
+
+/// Removes a login, and tells if its tokens are still valid.
+fn leave(
+    name: &str,
+    leaving: impl Future<Output = Result<Option<Revocation>, LoginError>>,
+) -> Result<Option<Revocation>, Failure> {
+    let left = runtime()?.block_on(leaving).map_err(|error| failure(name, &error))?;
+    let why = match &left {
+        None | Some(Revocation::Done) => return Ok(left),
+        Some(Revocation::NotOffered) => "the server names no address for it".to_owned(),
+        Some(Revocation::Failed(error)) => harmless(&error.to_string()).into_owned(),
+    };
+    print::aside(&format!(
+        "the tokens are removed from this machine but not revoked ({why}): a copy of them is valid until they expire"
+    ));
+    Ok(left)
 }
 
 /// Removes the login to a server that is removed. Its entry must still be there.
 pub(super) fn forget(name: &str, setup: &Setup) -> Result<(), Failure> {
     let servers = setup.mcp_servers(&Secrets::default());
     let Ok(address) = servers.login_address(name) else { return Ok(()) };
-    let removed = runtime()?.block_on(Logins::below(&setup.attache_home).remove(&address));
-    removed.map(drop).map_err(|error| failure(name, &LoginError::from(error)))
+    let logins = Logins::below(&setup.attache_home);
+    leave(name, oauth::log_out(&setup.http, &logins, &address)).map(drop)
 }
 
 /// A login in words: `logged in until …`.

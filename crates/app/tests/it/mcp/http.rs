@@ -276,6 +276,26 @@ fn a_signal_ends_the_server_and_its_runs_in_order() {
 }
 
 #[test]
+fn a_session_too_many_is_refused_until_another_one_ends() {
+    let project = project();
+    let server = Server::start(&project, &[]);
+    let hello = hello();
+    let mut sessions: Vec<_> = (0..256).map(|_| server.client().greet()).collect();
+    for _ in 0..2 {
+        let refused = server.client().post(&hello);
+        assert_eq!(refused.status, 503, "{}", refused.body);
+        assert!(refused.head.contains("retry-after: 1"), "{}", refused.head);
+        assert!(refused.body.contains("sessions"), "{}", refused.body);
+    }
+    // Those that there are go on.
+    let listed = sessions[255].call("subagent_list", &json!({}));
+    assert_eq!(listed["isError"], false, "{listed}");
+    assert!(sessions[0].request("DELETE", "/mcp", "").status < 300);
+    server.client().greet();
+    assert_eq!(server.client().post(&hello).status, 503);
+}
+
+#[test]
 fn fifty_clients_at_once_are_served_and_leave_nothing_open() {
     let project = project();
     let server = Server::start(&project, &[]);

@@ -19,11 +19,11 @@ use super::calls;
 use crate::providers::{completes, lab};
 
 /// The server of the tests, and a project that uses it as `notes`.
-struct Notes {
+pub(super) struct Notes {
     server: Child,
     url: String,
     model: ScriptedServer,
-    project: TestProject,
+    pub(super) project: TestProject,
 }
 
 impl Drop for Notes {
@@ -33,7 +33,7 @@ impl Drop for Notes {
     }
 }
 
-fn notes(how: &[&str]) -> Notes {
+pub(super) fn notes(how: &[&str]) -> Notes {
     notes_with(how, "")
 }
 
@@ -131,7 +131,7 @@ impl Notes {
     }
 
     /// A run whose model calls the tool of the server, and what it is told.
-    fn run(&self) -> (Ran, String) {
+    pub(super) fn run(&self) -> (Ran, String) {
         self.model.answer(WireApi::Chat.answer(&calls("mcp__notes__whoami", &json!({}))));
         self.model.answer(WireApi::Chat.answer(&completes("done")));
         let ran = self.project.run(&["run", "helper", "do it", "--json"]);
@@ -143,12 +143,30 @@ impl Notes {
         (ran, answer["content"].as_str().unwrap().to_owned())
     }
 
-    fn requests(&self) -> Vec<Value> {
+    /// The status of a call with that token.
+    fn knock(&self, token: &str) -> u16 {
+        let rest = self.url.strip_prefix("http://").unwrap();
+        let (host, path) = rest.split_once('/').unwrap();
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string();
+        let mut stream = TcpStream::connect(host).unwrap();
+        write!(
+            stream,
+            "POST /{path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\
+             content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
+    pub(super) fn requests(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.project.root().join("requests.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    fn requests_to(&self, path: &str) -> usize {
+    pub(super) fn requests_to(&self, path: &str) -> usize {
         self.requests().iter().filter(|request| request["path"] == path).count()
     }
 
@@ -256,6 +274,7 @@ fn a_login_is_a_private_file_for_one_address_and_logout_removes_it() {
     let out = notes.project.run(&["mcp", "logout", "notes"]);
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "logged out from notes\n"));
     assert!(notes.files().is_empty());
+    assert!(out.stderr.contains("not revoked (the server names no address for it)"), "{out:?}");
     let again = notes.project.run(&["mcp", "logout", "notes"]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), "there is no login to notes\n"));
     let shown = notes.project.run(&["doctor"]).stdout;
@@ -268,6 +287,54 @@ fn a_login_is_a_private_file_for_one_address_and_logout_removes_it() {
     assert_eq!(notes.files().len(), 1);
     assert_eq!(notes.project.run(&["mcp", "remove", "notes"]).code, Some(0));
     assert!(notes.files().is_empty());
+}
+
+#[test]
+fn logout_revokes_the_tokens_where_the_server_offers_it() {
+    for how in [&["revokes"][..], &["revokes", "basic"]] {
+        let notes = notes(how);
+        assert_eq!(notes.log_in(&[], Way::Browser).code, Some(0));
+        let kept = fs::read_to_string(&notes.files()[0]).unwrap();
+        let out = notes.project.run(&["mcp", "logout", "notes", "--json"]);
+        let said: Value = serde_json::from_str(&out.stdout).unwrap();
+        assert_eq!(said, json!({"name": "notes", "removed": true, "revoked": true}), "{out:?}");
+        assert!(notes.files().is_empty() && out.stderr.is_empty(), "{out:?}");
+        let requests = notes.requests();
+        let revoked: Vec<_> =
+            requests.iter().filter(|request| request["path"] == "/revoke").collect();
+        let hints: Vec<_> = revoked
+            .iter()
+            .map(|request| request["body"].as_str().unwrap())
+            .map(|body| (body.contains("token=rt-1-"), body.contains("token_type_hint=refresh")))
+            .collect();
+        assert_eq!(hints, [(true, true), (false, false)], "{how:?}: {revoked:?}");
+        for request in revoked {
+            assert_eq!(request["authorization"].is_string(), how.contains(&"basic"), "{request}");
+        }
+        // A copy of the file is worth nothing now.
+        let token = kept.split('"').find(|word| word.starts_with("at-1-")).unwrap();
+        assert_eq!(notes.knock(token), 401);
+    }
+}
+
+#[test]
+fn logout_says_when_the_tokens_could_not_be_revoked() {
+    for (how, told) in [
+        ("broken-revoke", "cannot reach the revocation endpoint: temporarily_unavailable: not ***"),
+        ("plain-revoke", "the revocation endpoint `http://login.example/revoke` is not used"),
+    ] {
+        let notes = notes(&[how]);
+        assert_eq!(notes.log_in(&[], Way::Browser).code, Some(0), "{how}");
+        let out = notes.project.run(&["mcp", "logout", "notes"]);
+        assert_eq!((out.code, out.stdout.as_str()), (Some(0), "logged out from notes\n"), "{how}");
+        assert!(out.stderr.contains(told) && out.stderr.contains("until they expire"), "{out:?}");
+        assert!(notes.files().is_empty(), "{how}");
+    }
+    // The tokens of a server that is removed are revoked as well.
+    let notes = notes(&["revokes"]);
+    assert_eq!(notes.log_in(&[], Way::Browser).code, Some(0));
+    let out = notes.project.run(&["mcp", "remove", "notes"]);
+    assert_eq!((out.code, notes.requests_to("/revoke")), (Some(0), 2), "{out:?}");
 }
 
 #[test]

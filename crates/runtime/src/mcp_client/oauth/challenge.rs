@@ -2,16 +2,16 @@
 
 /// What a challenge says about logging in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Challenge {
+pub(in crate::mcp_client) struct Challenge {
     /// The address of the protected resource's metadata.
     pub(super) resource_metadata: Option<String>,
     /// The scopes that are needed.
-    pub(super) scopes: Option<Vec<String>>,
+    pub(in crate::mcp_client) scopes: Option<Vec<String>>,
 }
 
 impl Challenge {
     /// The first `Bearer` challenge among those header values.
-    pub(super) fn among(values: &[String]) -> Self {
+    pub(in crate::mcp_client) fn among(values: &[String]) -> Self {
         values.iter().find_map(|value| Self::read(value)).unwrap_or_default()
     }
 

@@ -84,26 +84,33 @@ pub(super) async fn tokens(
             fields.extend([("grant_type", "refresh_token"), ("refresh_token", token)]);
         }
     }
+    sent.extend(client.secret.as_ref().map(Exposed::expose));
+    let password = proof(client, &mut fields);
+    let answer = reach.post_form(TOKEN_ENDPOINT, endpoint, &fields, password).await?;
+    if answer.status.is_success() {
+        return read(&answer.body);
+    }
+    Err(refusal(TOKEN_ENDPOINT, &answer, &Secrets::new(sent)))
+}
+
+/// Adds the client's secret to a form, or gives it as name and password.
+pub(super) fn proof<'a>(
+    client: &'a Client,
+    fields: &mut Vec<(&'a str, &'a str)>,
+) -> Option<(&'a str, &'a str)> {
     let secret = client.secret.as_ref().map(Exposed::expose);
-    sent.extend(secret);
-    let password = match (client.proof, secret) {
+    match (client.proof, secret) {
         (ClientProof::ClientSecretPost, Some(secret)) => {
             fields.push(("client_secret", secret));
             None
         }
         (ClientProof::ClientSecretBasic, Some(secret)) => Some((client.id.as_str(), secret)),
         (ClientProof::None, _) | (_, None) => None,
-    };
-    let answer = reach.post_form(TOKEN_ENDPOINT, endpoint, &fields, password).await?;
-    if answer.status.is_success() {
-        return read(&answer.body);
     }
-    Err(refusal(&answer, &Secrets::new(sent)))
 }
 
 /// Why a request was refused. A server that repeats what it was sent does not get that shown.
-fn refusal(answer: &Answer, sent: &Secrets) -> LoginError {
-    let what = TOKEN_ENDPOINT;
+pub(super) fn refusal(what: &'static str, answer: &Answer, sent: &Secrets) -> LoginError {
     let text = |key: &str| answer.body.get(key).and_then(Value::as_str);
     let problem = match (text("error"), text("error_description")) {
         (Some(error), Some(description)) => format!("{error}: {description}"),
@@ -192,7 +199,7 @@ mod tests {
     fn a_refusal_does_not_repeat_what_was_sent() {
         let body = json!({"error": "invalid_grant", "error_description": "no such code c0de-12345678\u{1b}[2J"});
         let answer = Answer { status: StatusCode::BAD_REQUEST, body };
-        let error = refusal(&answer, &Secrets::new(["c0de-12345678"])).to_string();
+        let error = refusal(TOKEN_ENDPOINT, &answer, &Secrets::new(["c0de-12345678"])).to_string();
         assert!(error.contains("no such code ***") && !error.contains('\u{1b}'), "{error}");
     }
 }

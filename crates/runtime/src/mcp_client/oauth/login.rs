@@ -88,8 +88,8 @@ pub async fn begin(http: &HttpClient, wish: LoginWish) -> Result<Begun, LoginErr
         }
     }
     let address = address.to_string();
-    let Discovered { issuer, token_endpoint, .. } = discovered;
-    let terms = Terms { issuer, token_endpoint, client, resource, scopes };
+    let Discovered { issuer, token_endpoint, revocation_endpoint, .. } = discovered;
+    let terms = Terms { issuer, token_endpoint, revocation_endpoint, client, resource, scopes };
     Ok(Begun { reach, server, terms, callback, expected, verifier, address })
 }
 

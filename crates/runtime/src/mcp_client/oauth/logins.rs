@@ -85,6 +85,9 @@ pub struct Login {
     /// Who gave the tokens.
     issuer: String,
     pub(super) token_endpoint: String,
+    /// Where its tokens are revoked, if the authorization server says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) revocation_endpoint: Option<String>,
     pub(super) client: Client,
     /// The server as its tokens name it.
     pub(super) resource: String,
@@ -100,6 +103,7 @@ pub struct Login {
 pub(super) struct Terms {
     pub(super) issuer: String,
     pub(super) token_endpoint: Url,
+    pub(super) revocation_endpoint: Option<String>,
     pub(super) client: Client,
     pub(super) resource: String,
     pub(super) scopes: Vec<String>,
@@ -152,6 +156,7 @@ impl Login {
             address: key(address),
             issuer: terms.issuer,
             token_endpoint: terms.token_endpoint.to_string(),
+            revocation_endpoint: terms.revocation_endpoint,
             client: terms.client,
             resource: terms.resource,
             access_token: tokens.access.clone().into(),
@@ -283,7 +288,7 @@ impl Logins {
     }
 
     /// Removes the login to the server at that address, and tells whether there was one.
-    pub async fn remove(&self, address: &Url) -> Result<bool, LoginsError> {
+    pub(super) async fn remove(&self, address: &Url) -> Result<bool, LoginsError> {
         let folder = self.folder_of(address);
         if !folder.exists() {
             return Ok(false);

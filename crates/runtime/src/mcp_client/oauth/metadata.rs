@@ -25,6 +25,8 @@ pub(super) struct Discovered {
     pub(super) authorization_endpoint: Url,
     pub(super) token_endpoint: Url,
     pub(super) registration_endpoint: Option<Url>,
+    /// As it is written: it is checked when it is used.
+    pub(super) revocation_endpoint: Option<String>,
     /// The scopes that the server asks for; `None` leaves them to the authorization server.
     pub(super) scopes: Option<Vec<String>>,
     /// Whether refresh tokens must be asked for with `offline_access`.
@@ -53,6 +55,7 @@ struct IssuerMetadata {
     authorization_endpoint: String,
     token_endpoint: String,
     registration_endpoint: Option<String>,
+    revocation_endpoint: Option<String>,
     #[serde(default)]
     scopes_supported: Vec<String>,
     #[serde(default)]
@@ -103,6 +106,7 @@ pub(super) async fn discover(reach: &Reach, server: &Url) -> Result<Discovered, 
         registration_endpoint: registration
             .map(|address| reach.address("the registration endpoint", address))
             .transpose()?,
+        revocation_endpoint: metadata.revocation_endpoint,
         scopes,
         offers_offline_access: has(&metadata.scopes_supported, "offline_access"),
         client_authentication: metadata.token_endpoint_auth_methods_supported,
@@ -131,6 +135,7 @@ fn before_metadata(issuer: &str) -> IssuerMetadata {
         authorization_endpoint: at("authorize"),
         token_endpoint: at("token"),
         registration_endpoint: Some(at("register")),
+        revocation_endpoint: None,
         scopes_supported: Vec::new(),
         code_challenge_methods_supported: vec!["S256".to_owned()],
         token_endpoint_auth_methods_supported: Vec::new(),

@@ -101,6 +101,28 @@ impl Reach {
         fields: &[(&str, &str)],
         password: Option<(&str, &str)>,
     ) -> Result<Answer, LoginError> {
+        answer(what, self.form(address, fields, password)?).await
+    }
+
+    /// Posts a form to an endpoint whose answer needs no body.
+    pub(super) async fn submit_form(
+        &self,
+        what: &'static str,
+        address: &Url,
+        fields: &[(&str, &str)],
+        password: Option<(&str, &str)>,
+    ) -> Result<Answer, LoginError> {
+        let response = send(what, self.form(address, fields, password)?).await?;
+        let status = response.status();
+        Ok(Answer { status, body: object(what, response).await.unwrap_or_default() })
+    }
+
+    fn form(
+        &self,
+        address: &Url,
+        fields: &[(&str, &str)],
+        password: Option<(&str, &str)>,
+    ) -> Result<RequestBuilder, LoginError> {
         let mut request = self
             .client(address)?
             .post(address.clone())
@@ -117,7 +139,7 @@ impl Reach {
             value.set_sensitive(true);
             request = request.header(AUTHORIZATION, value);
         }
-        answer(what, request).await
+        Ok(request)
     }
 
     /// Posts a JSON object.

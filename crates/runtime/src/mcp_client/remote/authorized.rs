@@ -1,24 +1,39 @@
 //! The HTTP client of one server: adds the token of a login to each request, and repeats a request once with a
 //! renewed token if the server refuses it. A refused request was not carried out, so repeating it is safe.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
-
-use futures_util::{StreamExt as _, stream::BoxStream};
-use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::{
-    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
-    transport::streamable_http_client::{
-        SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
     },
 };
-use secrecy::ExposeSecret as _;
-use sse_stream::Sse;
 
-use crate::mcp_client::oauth::{AccessProblem, Bearer};
+use reqwest::{
+    RequestBuilder, Response, StatusCode,
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE},
+};
+use rmcp::{
+    model::ClientJsonRpcMessage,
+    transport::streamable_http_client::{
+        AuthRequiredError, InsufficientScopeError, StreamableHttpClient, StreamableHttpError,
+        StreamableHttpPostResponse,
+    },
+};
+use secrecy::{ExposeSecret as _, SecretString};
 
-type Failure = StreamableHttpError<reqwest::Error>;
+use super::answer::{Answer, Events, Failure};
+use crate::mcp_client::oauth::{AccessProblem, Bearer, Challenge};
+
 type Headers = HashMap<HeaderName, HeaderValue>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+pub(super) const SESSION: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
+/// Headers that an entry cannot set: each request has its own.
+pub(super) const RESERVED: [&str; 3] = ["accept", SESSION, LAST_EVENT];
+/// What a server may answer with.
+const ACCEPTED: &str = "text/event-stream, application/json";
 
 /// How requests prove who sends them.
 #[derive(Debug)]
@@ -42,19 +57,9 @@ impl Access {
         self.bearer()?.problem()
     }
 
-    fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    /// A text of the server without its tokens.
+    pub(super) fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.bearer().map_or(Cow::Borrowed(text), |bearer| bearer.masked(text))
-    }
-
-    /// A message of the server without its tokens. One that holds none, as nearly all, is not changed.
-    fn masked_message(&self, message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
-        let Some(bearer) = self.bearer() else { return message };
-        let Ok(text) = serde_json::to_string(&message) else { return message };
-        match bearer.masked(&text) {
-            Cow::Borrowed(_) => message,
-            // A message that cannot be read any more would be lost.
-            Cow::Owned(masked) => serde_json::from_str(&masked).unwrap_or(message),
-        }
     }
 }
 
@@ -63,86 +68,86 @@ impl Access {
 pub(in crate::mcp_client) struct Authorized {
     client: reqwest::Client,
     access: Arc<Access>,
+    /// An event was too long, and its stream was given up.
+    was_too_long: Arc<AtomicBool>,
 }
 
 impl Authorized {
-    pub(super) fn new(client: reqwest::Client, access: Arc<Access>) -> Self {
-        Self { client, access }
+    pub(super) fn new(
+        client: reqwest::Client,
+        access: Arc<Access>,
+        was_too_long: Arc<AtomicBool>,
+    ) -> Self {
+        Self { client, access, was_too_long }
     }
 
     /// Sends a request with the token there is, and once more with another one if that is refused.
-    async fn send<T, F>(
+    async fn send(
         &self,
-        own: Option<String>,
-        request: impl Fn(reqwest::Client, Option<String>) -> F,
-    ) -> Result<T, Failure>
-    where
-        F: Future<Output = Result<T, Failure>>,
-    {
-        let request = |token| request(self.client.clone(), token);
-        let Some(bearer) = self.access.bearer() else { return request(own).await };
+        request: RequestBuilder,
+        headers: Headers,
+        own_token: Option<String>,
+    ) -> Result<Response, Failure> {
+        let request = request.headers(headers.into_iter().collect());
+        let Some(bearer) = self.access.bearer() else {
+            return self.admitted(with_token(request, own_token.as_deref()).send().await?);
+        };
+        let again = request.try_clone();
         let token = bearer.token().await;
-        let sent = token.as_ref().map(|token| token.expose_secret().to_owned());
-        let refused = match request(sent).await {
-            Err(error) if is_unauthorized(&error) => error,
-            answer => return self.judged(answer),
+        let sent = token.as_ref().map(SecretString::expose_secret);
+        let refused = with_token(request, sent).send().await?;
+        let other = match again {
+            Some(again) if refused.status() == StatusCode::UNAUTHORIZED => {
+                bearer.instead_of(token.as_ref()).await.map(|other| (again, other))
+            }
+            _ => None,
         };
-        let Some(other) = bearer.instead_of(token.as_ref()).await else {
-            return self.judged(Err(refused));
-        };
-        let answer = request(Some(other.expose_secret().to_owned())).await;
-        if answer.as_ref().is_err_and(is_unauthorized) {
+        let Some((again, other)) = other else { return self.admitted(refused) };
+        let answer = with_token(again, Some(other.expose_secret())).send().await?;
+        if answer.status() == StatusCode::UNAUTHORIZED {
             let why = "the server refuses its token".to_owned();
             bearer.has_problem(AccessProblem::Expired(why));
         }
-        self.judged(answer)
+        self.admitted(answer)
     }
 
-    fn judged<T>(&self, answer: Result<T, Failure>) -> Result<T, Failure> {
-        if let (Ok(_), Some(bearer)) = (&answer, self.access.bearer()) {
-            bearer.has_no_problem();
-        }
-        answer.map_err(|error| match error {
-            StreamableHttpError::InsufficientScope(error) => {
+    /// The answer of a server that let the request in.
+    fn admitted(&self, answer: Response) -> Result<Response, Failure> {
+        let challenge = answer.headers().get(WWW_AUTHENTICATE);
+        let challenge =
+            challenge.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        match (answer.status(), challenge) {
+            (StatusCode::UNAUTHORIZED, challenge) => Err(StreamableHttpError::AuthRequired(
+                AuthRequiredError::new(challenge.unwrap_or_default()),
+            )),
+            (StatusCode::FORBIDDEN, Some(challenge)) => {
+                let scopes = Challenge::among(std::slice::from_ref(&challenge)).scopes;
+                let scopes = scopes.map(|scopes| scopes.join(" "));
                 if let Some(bearer) = self.access.bearer() {
-                    bearer.has_problem(AccessProblem::Scope(error.required_scope.clone()));
+                    bearer.has_problem(AccessProblem::Scope(scopes.clone()));
                 }
-                StreamableHttpError::InsufficientScope(error)
+                let error = InsufficientScopeError::new(challenge, scopes);
+                Err(StreamableHttpError::InsufficientScope(error))
             }
-            StreamableHttpError::UnexpectedServerResponse(text) => {
-                let text = self.access.masked(&text).into_owned();
-                StreamableHttpError::UnexpectedServerResponse(Cow::Owned(text))
+            _ => {
+                if let Some(bearer) = self.access.bearer() {
+                    bearer.has_no_problem();
+                }
+                Ok(answer)
             }
-            other => other,
-        })
+        }
     }
 
-    fn masked_events(&self, events: Events) -> Events {
-        let access = Arc::clone(&self.access);
-        if access.bearer().is_none() {
-            return events;
-        }
-        let masked = events.map(move |event| {
-            event.map(|mut event| {
-                event.data = event.data.map(|data| access.masked(&data).into_owned());
-                event
-            })
-        });
-        masked.boxed()
+    fn answer(&self, response: Response) -> Answer {
+        let (access, too_long) = (Arc::clone(&self.access), Arc::clone(&self.was_too_long));
+        Answer::new(response, access, too_long)
     }
 }
 
-/// Whether the server wants a token, or another one. A refusal without a challenge is known by its status alone.
-fn is_unauthorized(error: &Failure) -> bool {
-    match error {
-        StreamableHttpError::AuthRequired(_) => true,
-        StreamableHttpError::Client(error) => {
-            error.status() == Some(reqwest::StatusCode::UNAUTHORIZED)
-        }
-        StreamableHttpError::UnexpectedServerResponse(text) => {
-            text.starts_with("HTTP 401 Unauthorized")
-        }
-        _ => false,
+fn with_token(request: RequestBuilder, token: Option<&str>) -> RequestBuilder {
+    match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
     }
 }
 
@@ -153,108 +158,58 @@ impl StreamableHttpClient for Authorized {
         &self,
         uri: Arc<str>,
         message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
+        session: Option<Arc<str>>,
+        own_token: Option<String>,
+        headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failure> {
-        let most = usize::MAX;
-        self.post_message_with_max_sse_event_size(
-            uri,
-            message,
-            session_id,
-            auth_header,
-            custom_headers,
-            most,
-        )
-        .await
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
-        max_sse_event_size: usize,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
-        let posted = self.send(auth_header, |client, token| {
-            let (uri, message) = (Arc::clone(&uri), message.clone());
-            let (session, headers) = (session_id.clone(), custom_headers.clone());
-            async move {
-                let most = max_sse_event_size;
-                client
-                    .post_message_with_max_sse_event_size(
-                        uri, message, session, token, headers, most,
-                    )
-                    .await
-            }
-        });
-        Ok(match posted.await? {
-            StreamableHttpPostResponse::Json(message, session) => {
-                StreamableHttpPostResponse::Json(self.access.masked_message(message), session)
-            }
-            StreamableHttpPostResponse::Sse(events, session) => {
-                StreamableHttpPostResponse::Sse(self.masked_events(events), session)
-            }
-            other => other,
-        })
+        let mut request = self
+            .client
+            .post(&*uri)
+            .header(ACCEPT, ACCEPTED)
+            .header(CONTENT_TYPE, "application/json")
+            .body(serde_json::to_vec(&message)?);
+        if let Some(session) = &session {
+            request = request.header(SESSION, &**session);
+        }
+        let response = self.send(request, headers, own_token).await?;
+        self.answer(response).for_message(&message, session.is_some()).await
     }
 
     async fn delete_session(
         &self,
         uri: Arc<str>,
-        session_id: Arc<str>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
+        session: Arc<str>,
+        own_token: Option<String>,
+        headers: Headers,
     ) -> Result<(), Failure> {
-        let deleted = self.send(auth_header, |client, token| {
-            let (uri, session) = (Arc::clone(&uri), Arc::clone(&session_id));
-            let headers = custom_headers.clone();
-            async move { client.delete_session(uri, session, token, headers).await }
-        });
-        deleted.await
+        let request = self.client.delete(&*uri).header(SESSION, &*session);
+        let response = self.send(request, headers, own_token).await?;
+        if response.status() != StatusCode::METHOD_NOT_ALLOWED {
+            response.error_for_status()?;
+        }
+        Ok(())
     }
 
     async fn get_stream(
         &self,
         uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        own_token: Option<String>,
+        headers: Headers,
     ) -> Result<Events, Failure> {
-        let most = usize::MAX;
-        self.get_stream_with_max_sse_event_size(
-            uri,
-            session_id,
-            last_event_id,
-            auth_header,
-            custom_headers,
-            most,
-        )
-        .await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
-        max_sse_event_size: usize,
-    ) -> Result<Events, Failure> {
-        let opened = self.send(auth_header, |client, token| {
-            let (uri, session) = (Arc::clone(&uri), session_id.clone());
-            let (last, headers) = (last_event_id.clone(), custom_headers.clone());
-            async move {
-                let most = max_sse_event_size;
-                client
-                    .get_stream_with_max_sse_event_size(uri, session, last, token, headers, most)
-                    .await
-            }
-        });
-        Ok(self.masked_events(opened.await?))
+        if last_event.is_some() && self.was_too_long.load(Ordering::Relaxed) {
+            // Going on after an event that was too long would get the same event again.
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        let mut request = self.client.get(&*uri).header(ACCEPT, ACCEPTED);
+        if let Some(session) = &session {
+            request = request.header(SESSION, &**session);
+        }
+        if let Some(last_event) = last_event {
+            request = request.header(LAST_EVENT, last_event);
+        }
+        let response = self.send(request, headers, own_token).await?;
+        self.answer(response).for_listener()
     }
 }
