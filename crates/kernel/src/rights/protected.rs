@@ -43,9 +43,9 @@ pub fn protected_above(directory: &str) -> Option<&'static str> {
 /// The same for the names of a path.
 pub(super) fn protected_names<N: AsRef<str>>(names: &[N]) -> Option<&'static str> {
     PROTECTED.iter().copied().find(|protected| {
-        let wanted: Vec<&str> = protected.split('/').collect();
-        names.windows(wanted.len()).any(|window| {
-            window.iter().zip(&wanted).all(|(name, wanted)| is_same(name.as_ref(), wanted))
+        let parts = || protected.split('/');
+        names.windows(parts().count()).any(|window| {
+            window.iter().zip(parts()).all(|(name, wanted)| is_same(name.as_ref(), wanted))
         })
     })
 }
@@ -53,9 +53,12 @@ pub(super) fn protected_names<N: AsRef<str>>(names: &[N]) -> Option<&'static str
 /// Whether two names may be one on some file system: case, trailing dots and blanks, and letters that
 /// cannot be seen make no difference on all of them.
 fn is_same(name: &str, wanted: &str) -> bool {
+    let is_plain = |name: &str| name.trim_end_matches(['.', ' ']).eq_ignore_ascii_case(wanted);
+    if name.is_ascii() {
+        return is_plain(name);
+    }
     let visible = |letter: &char| !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    let plain: String = name.chars().filter(visible).collect();
-    plain.trim_end_matches(['.', ' ']).eq_ignore_ascii_case(wanted)
+    is_plain(&name.chars().filter(visible).collect::<String>())
 }
 
 #[cfg(test)]

@@ -35,7 +35,10 @@ impl Host {
         let run_id = new_run_id();
         let root = self.folder(&definition, trust, parent, asked)?;
         let worktree = self.worktree(&definition, &root, &run_id).await?;
-        notices.extend(self.workplace.told_about(&root));
+        // Whoever started its parent was told.
+        if parent.is_none() {
+            notices.extend(self.workplace.told_about(&root));
+        }
         let root = worktree.as_ref().map_or(root, WorktreePlan::folder);
         let depth = parent.map_or(FIRST_DEPTH, |parent| parent.depth.saturating_add(1));
         if parent.is_some() && depth > self.offer.max_depth {

@@ -250,7 +250,7 @@ impl Judging<'_> {
     /// The protected path that the call would write to, by what it says or where it leads.
     fn protected_path(&self) -> Option<String> {
         let root = self.policy.root.as_deref();
-        let around = root.filter(|root| protected_above(root).is_some());
+        let around = || root.filter(|root| protected_above(root).is_some());
         let is_protected = |path: &&crate::rights::rule::RealPath| {
             protected_names(path.names()).is_some()
                 || self.policy.protected.iter().any(|folder| path.is_below(folder))
@@ -260,7 +260,11 @@ impl Judging<'_> {
             let is_harmless = || self.call.doubt(root).is_none();
             // The sandbox keeps such a workspace read-only.
             let is_held = self.policy.confinement == Confinement::Whole;
-            if let Some(around) = around.filter(|_| is_shell && !is_held && !is_harmless()) {
+            if is_shell
+                && !is_held
+                && let Some(around) = around()
+                && !is_harmless()
+            {
                 return Some(around.to_owned());
             }
             let named = || {
@@ -271,8 +275,9 @@ impl Judging<'_> {
             return protected_by_command(&self.call, root)
                 .or_else(|| named().map(ToString::to_string));
         }
+        let is_around = around().is_some();
         let is_protected = |path: &&crate::rights::rule::RealPath| {
-            is_protected(path) || (around.is_some() && path.is_in_workspace())
+            is_protected(path) || (is_around && path.is_in_workspace())
         };
         let real = self.proposed.foresight.paths.iter().find(is_protected);
         real.map(ToString::to_string).or_else(|| self.call.protected_path(root))
