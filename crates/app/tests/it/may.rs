@@ -444,3 +444,73 @@ fn what_an_opencode_agent_asks_about_is_asked() {
     let native = project.run(&["show", "a", "--as", "md"]).stdout;
     assert!(native.contains("askTools") && native.contains("!shell(pwd*)"), "{native}");
 }
+
+#[test]
+fn what_an_opencode_agent_is_allowed_after_a_denial_works() {
+    let project = project();
+    let header = "description: d\npermission:\n  \"*\": deny\n  read: allow\n  edit:\n    \"*\": deny\n    \"docs/*\": allow\n  \
+                  bash:\n    \"*\": deny\n    \"git status\": allow\n    \"git log*\": ask\n  \
+                  webfetch:\n    \"*\": deny\n    \"https://a.com/*\": allow\n";
+    project.file(".opencode/agent/a.md", format!("---\n{header}---\nx\n"));
+    let late = "description: d\npermission:\n  bash:\n    \"git status\": allow\n    \"*\": deny\n";
+    project.file(".opencode/agent/late.md", format!("---\n{late}---\nx\n"));
+    assert_eq!(project.run(&["trust", "--all", "--yes"]).code, Some(0));
+    for (agent, tool, what, expected) in [
+        ("a", "Bash", "git status", "allow"),
+        ("a", "Bash", "git log -1", "ask"),
+        ("a", "Bash", "git push", "deny"),
+        ("a", "Bash", "git status && rm x", "deny"),
+        ("a", "Read", "x", "allow"),
+        ("a", "Grep", "x", "deny"),
+        ("a", "Write", "docs/a/b.md", "ask"),
+        ("a", "Write", "src/a.rs", "deny"),
+        ("a", "WebFetch", "https://a.com/x", "ask"),
+        ("a", "WebFetch", "https://b.a.com/x", "deny"),
+        ("a", "WebFetch", "https://b.com/x", "deny"),
+        ("late", "Bash", "git status", "deny"),
+    ] {
+        assert_eq!(verdict(&project, &[agent, tool, what]), expected, "{agent} {tool} {what}");
+    }
+    let native = project.run(&["show", "a", "--as", "md"]).stdout;
+    assert!(native.contains("denyTools") && native.contains("!shell(git status)"), "{native}");
+}
+
+#[test]
+fn a_call_that_would_fail_is_told() {
+    let project = with_worker();
+    for (arguments, reason) in [
+        (&["Read"][..], "parameter `path` is required"),
+        (&["Write", ""], "parameter `path` is required"),
+        (&["Bash"], "parameter `command` is required"),
+        (
+            &["Bash", "{\"command\": \"ls\", \"workdir\": \"/etc\"}"],
+            "`/etc` is outside of the workspace",
+        ),
+        (
+            &["Bash", "{\"command\": \"ls\", \"workdir\": \"nowhere\"}"],
+            "there is no directory `nowhere`",
+        ),
+    ] {
+        let told = may(&project, &[&["worker"], arguments].concat());
+        assert_eq!(told["verdict"], "deny", "{told}");
+        assert!(told["reason"].as_str().unwrap().contains(reason), "{told}");
+    }
+}
+
+#[test]
+fn a_rule_may_name_the_argument_it_is_about() {
+    let project = with_worker();
+    let rules = |rules: &str| format!("permissions.deny=[{rules}]");
+    for (rule, tool, what, expected) in [
+        ("\"Task(subagent_type:k1)\"", "Task", "k1", "deny"),
+        ("\"Read(file_path:secret/**)\"", "Read", "secret/x", "deny"),
+        ("\"Bash(command:git status)\"", "Bash", "git status", "deny"),
+    ] {
+        let depth = "subagents.max_depth=2";
+        let asked = ["worker", tool, what, "-c", &rules(rule), "-c", depth];
+        assert_eq!(verdict(&project, &asked), expected, "{rule}");
+    }
+    let wrong = project.run(&["may", "worker", "Task", "k1", "-c", &rules("\"Task(model:opus)\"")]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("names agents"), "{}", wrong.stderr);
+}

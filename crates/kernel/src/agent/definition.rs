@@ -18,6 +18,8 @@ mod frontmatter;
 mod keys;
 mod lists;
 mod node;
+mod opencode_pattern;
+mod permission;
 mod recovery;
 mod restriction;
 mod slip;
@@ -60,6 +62,10 @@ pub struct Definition {
     /// Which tools it may not use, rules such as `Bash(rm *)` included.
     #[serde(default)]
     pub disallowed_tools: Vec<String>,
+    /// Which calls are refused, in order, beside what `disallowed_tools` says. An entry that begins with `!` excepts
+    /// calls from the entries before it; it allows nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny_tools: Vec<String>,
     /// Which calls are always asked about, in order. An entry that begins with `!` excepts calls from the entries
     /// before it; it allows nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -152,6 +158,7 @@ impl Definition {
             color: None,
             tools: ToolAccess::All,
             disallowed_tools: Vec::new(),
+            deny_tools: Vec::new(),
             ask_tools: Vec::new(),
             source: Scope::default(),
             source_path: None,

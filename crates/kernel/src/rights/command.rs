@@ -15,7 +15,7 @@ mod word;
 use std::fmt;
 
 pub use self::{
-    interpreter::{Appended, Launch, Survey, survey, survey_words},
+    interpreter::{Appended, Launch, Survey, survey, survey_command, survey_words},
     word::{Piece, Word},
 };
 
@@ -40,6 +40,8 @@ pub struct SimpleCommand {
     pub words: Vec<Word>,
     /// Where its input and output go.
     pub redirections: Vec<Redirection>,
+    /// Whether the next command of the line reads what it prints.
+    pub feeds_next: bool,
 }
 
 /// Where an input or output of a command goes.

@@ -4,11 +4,15 @@
 //! only take away: no agent has a tool, or passes a call, that its parent would be refused. What an agent asked for and does
 //! not get is always reported.
 
+mod entry;
 mod tool_set;
 mod withheld;
 mod written;
 
-use self::tool_set::Constraint;
+use self::{
+    entry::{Denial, Entry, excepting, feature, of_host},
+    tool_set::Constraint,
+};
 pub use self::{
     tool_set::{COMPLETE_TASK, MCP_CALL, MCP_SEARCH, Refusal, ToolSet},
     withheld::{Withheld, WithheldReason, WithheldTool},
@@ -16,8 +20,8 @@ pub use self::{
 use crate::{
     agent::definition::{Definition, Scope, ToolAccess, Trust},
     rights::{
-        rule::{ToolRule, ToolRuleError, ToolRuleErrorKind},
-        tool_name::{BuiltinTool, ToolName, ToolPattern, is_mcp_feature},
+        rule::ToolRule,
+        tool_name::{BuiltinTool, ToolName, ToolPattern},
     },
 };
 
@@ -76,27 +80,11 @@ pub fn filter(request: &FilterRequest<'_>) -> Filtered {
 struct Plan<'a> {
     request: &'a FilterRequest<'a>,
     disallowed: Vec<Denial<'a>>,
+    /// `denyTools`, each entry with what later ones except from it.
+    denied: Vec<Denial<'a>>,
     listed: Option<Vec<Entry<'a>>>,
     disabled: Vec<Denial<'a>>,
     unknown_features: Vec<&'a str>,
-}
-
-/// An entry of a list of tools.
-struct Entry<'a> {
-    written: &'a str,
-    rule: Result<ToolRule, ToolRuleError>,
-}
-
-/// An entry of a list of what is taken away.
-struct Denial<'a> {
-    written: &'a str,
-    rule: DenialRule,
-}
-
-enum DenialRule {
-    Understood(ToolRule),
-    /// The tools it is about are known, but not which calls.
-    NotUnderstood(ToolPattern, ToolRuleError),
 }
 
 impl<'a> Plan<'a> {
@@ -129,6 +117,7 @@ impl<'a> Plan<'a> {
         Self {
             request,
             disallowed: disallowed.filter_map(|entry| denied(entry).denial()).collect(),
+            denied: excepting(&definition.deny_tools, denied),
             listed,
             disabled,
             unknown_features,
@@ -147,6 +136,11 @@ impl<'a> Plan<'a> {
                 Some(error) => {
                     WithheldReason::DisallowedNotUnderstood { entry: entry(), error: error.clone() }
                 }
+            })?;
+        }
+        for denial in &self.denied {
+            denial.judge(tool, &mut constraints, |_| WithheldReason::Denied {
+                entry: denial.written.to_owned(),
             })?;
         }
         self.judge_unclear(tool)?;
@@ -261,51 +255,6 @@ impl<'a> Plan<'a> {
     }
 }
 
-impl<'a> Entry<'a> {
-    /// What it takes away, as an entry of such a list; a tool nobody knows cannot be taken away.
-    fn denial(self) -> Option<Denial<'a>> {
-        let rule = match self.rule {
-            Ok(rule) => DenialRule::Understood(rule),
-            Err(error) => DenialRule::NotUnderstood(error.tools.clone()?, error),
-        };
-        Some(Denial { written: self.written, rule })
-    }
-}
-
-impl Denial<'_> {
-    fn judge(
-        &self,
-        tool: &ToolName,
-        constraints: &mut Vec<Constraint>,
-        reason: impl Fn(Option<&ToolRuleError>) -> WithheldReason,
-    ) -> Result<(), WithheldReason> {
-        match &self.rule {
-            DenialRule::Understood(rule) if rule.is_unrestricted() => {
-                let is_shell = tool.builtin().is_some_and(BuiltinTool::is_shell);
-                match (rule.denial_reaches(tool), rule.restrains(tool)) {
-                    (false, true) if is_shell => constraints.push(Constraint::Never(rule.clone())),
-                    (true, _) | (false, true) => return Err(reason(None)),
-                    (false, false) => {}
-                }
-            }
-            DenialRule::Understood(rule) => {
-                if rule.restrains(tool) {
-                    constraints.push(Constraint::Never(rule.clone()));
-                }
-            }
-            DenialRule::NotUnderstood(tools, error) => {
-                let reads = ToolName::Builtin(BuiltinTool::ReadFile);
-                let is_reader =
-                    tool.builtin().is_some_and(|tool| BuiltinTool::READERS.contains(&tool));
-                if tools.covers(tool) || (is_reader && tools.covers(&reads)) {
-                    return Err(reason(Some(error)));
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 /// What was asked for and is not there.
 struct Report<'a> {
     plan: &'a Plan<'a>,
@@ -387,39 +336,6 @@ impl Report<'_> {
             }
         }
     }
-}
-
-/// An entry as it was read; an unknown word may be a tool of the parent's host.
-fn of_host(
-    read: Result<ToolRule, ToolRuleError>,
-    written: &str,
-    parent: &ToolSet,
-) -> Result<ToolRule, ToolRuleError> {
-    read.or_else(|error| {
-        let host = ToolName::Host(error.word.clone());
-        if !matches!(error.kind, ToolRuleErrorKind::UnknownTool(_)) || !parent.contains(&host) {
-            return Err(error);
-        }
-        if written.trim() == error.word {
-            return Ok(ToolRule::of_tool(host));
-        }
-        Err(ToolRuleError {
-            kind: ToolRuleErrorKind::PatternNotSupported,
-            tools: Some(ToolPattern::Exactly(vec![host])),
-            ..error
-        })
-    })
-}
-
-/// The tools a feature stands for, by the names other hosts give their features.
-fn feature(written: &str) -> Vec<DenialRule> {
-    if is_mcp_feature(written) {
-        let every = ToolRule::parse_denial("mcp__*").ok();
-        return every.map(DenialRule::Understood).into_iter().collect();
-    }
-    let tools = BuiltinTool::of_feature(written).unwrap_or_default();
-    let rule = |tool: &BuiltinTool| ToolRule::of_tool(ToolName::Builtin(*tool));
-    tools.iter().map(|tool| DenialRule::Understood(rule(tool))).collect()
 }
 
 /// Whether a tool may be used where nobody is there to be asked.

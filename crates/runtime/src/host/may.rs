@@ -81,6 +81,12 @@ impl Leave {
         let Permissions { policy, stance, .. } = &self.permissions;
         let tools = self.tools_with(tool);
         let mut judgement = judge(&proposed, &tools, *stance, policy);
+        if let (Some(parameter), false) = (missing(tool, arguments), is_denied(&judgement)) {
+            judgement = denied(format!("the call would fail: parameter `{parameter}` is required"));
+        }
+        if let (Some(reason), false) = (self.unusable(tool, arguments), is_denied(&judgement)) {
+            judgement = denied(reason);
+        }
         if let (Some(path), false) = (self.outside(tool, arguments), is_denied(&judgement)) {
             judgement = denied(format!(
                 "`{path}` is outside of the workspace, which file tools do not leave"
@@ -142,6 +148,21 @@ impl Leave {
         })
     }
 
+    /// Why a command cannot start in the directory that its call names.
+    fn unusable(&self, tool: &ToolName, arguments: &Value) -> Option<String> {
+        if !tool.builtin().is_some_and(BuiltinTool::is_shell) {
+            return None;
+        }
+        let call = Call::new(tool, arguments);
+        let workdir = call.workdir()?;
+        let real = followed(&self.root.join(workdir));
+        let mut roots = std::iter::once(&self.root).chain(&self.further_roots);
+        if !roots.any(|root| real.starts_with(root)) {
+            return Some(format!("the call would fail: `{workdir}` is outside of the workspace"));
+        }
+        (!real.is_dir()).then(|| format!("the call would fail: there is no directory `{workdir}`"))
+    }
+
     /// The path of a file tool's call that lies where no tool may look; for a command, the directory that it
     /// would run in.
     fn hidden_path(&self, tool: &ToolName, arguments: &Value) -> Option<String> {
@@ -172,6 +193,39 @@ impl Leave {
             .map(|path| real_path(&self.root, &self.root.join(path)))
             .collect()
     }
+}
+
+/// The parameter without which a call of a tool fails, if it is not there.
+fn missing(tool: &ToolName, arguments: &Value) -> Option<&'static str> {
+    use BuiltinTool as Tool;
+    let parameter = match tool.builtin()? {
+        Tool::ReadFile | Tool::ViewImage | Tool::WriteFile | Tool::EditFile => "path",
+        Tool::GlobFiles | Tool::GrepFiles => "pattern",
+        Tool::ApplyPatch => "patch",
+        Tool::Shell | Tool::ExecCommand => "command",
+        Tool::WebFetch => "url",
+        Tool::WebSearch => "query",
+        Tool::Task => "subagent_type",
+        Tool::SubagentRun | Tool::SubagentDescribe => "name",
+        Tool::WriteStdin
+        | Tool::ListDir
+        | Tool::TodoWrite
+        | Tool::TaskOutput
+        | Tool::TaskStop
+        | Tool::SubagentList
+        | Tool::Skill
+        | Tool::SlashCommand => return None,
+    };
+    let says_something = |value: &Value| match value {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    };
+    let is_there = match arguments {
+        Value::Object(members) => members.values().any(says_something),
+        other => says_something(other),
+    };
+    (!is_there || !Call::new(tool, arguments).is_readable()).then_some(parameter)
 }
 
 fn denied(reason: String) -> Judgement {

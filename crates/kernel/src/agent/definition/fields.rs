@@ -112,7 +112,7 @@ impl Fields {
             Key::Tools | Key::ToolsSlip | Key::ToolsUnasked | Key::DisallowedTools => {
                 self.take_tools(key, member);
             }
-            Key::AskTools => self.take_asked(member),
+            Key::AskTools | Key::DenyTools => self.take_excepting(key, member),
             Key::Model => self.take_model(member),
             Key::ModelConfig => self.take_nested(member, Self::take_model_config),
             Key::Provider

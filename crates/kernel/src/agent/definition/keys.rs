@@ -17,6 +17,8 @@ pub(crate) enum Key {
     /// `allowedTools`: what runs unasked in its home; nothing else is granted here.
     ToolsUnasked,
     DisallowedTools,
+    /// `denyTools`: what is refused, with exceptions.
+    DenyTools,
     /// `askTools`: what is always asked about.
     AskTools,
     Model,
@@ -92,6 +94,7 @@ impl Key {
             "disallowedtools" | "deniedtools" | "excludetools" | "excludedtools" => {
                 Self::DisallowedTools
             }
+            "denytools" => Self::DenyTools,
             "asktools" => Self::AskTools,
             "model" => Self::Model,
             "modelconfig" => Self::ModelConfig,

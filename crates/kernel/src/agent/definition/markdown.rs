@@ -44,6 +44,7 @@ fn members(definition: &Definition, defaults: &RunConfig) -> Map<String, Value> 
     put("model", json!(definition.model_config.model));
     put("modelConfig", model_config(&definition.model_config));
     put("disallowedTools", json!(once(&definition.disallowed_tools)));
+    put("denyTools", json!(definition.deny_tools));
     put("askTools", json!(definition.ask_tools));
     put("baseDir", json!(definition.base_dir));
     put("forkContext", json!(definition.fork_context));

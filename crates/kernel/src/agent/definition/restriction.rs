@@ -11,6 +11,7 @@ use super::{
     fields::Fields,
     keys::Key,
     node::{Kind, Member, Scalar, Style},
+    permission::{names_tools, permitted_tool},
 };
 use crate::rights::{
     rule::ToolRule,
@@ -66,8 +67,8 @@ impl Fields {
         }
     }
 
-    /// `askTools`.
-    pub(crate) fn take_asked(&mut self, member: &Member) {
+    /// `askTools` and `denyTools`: lists in which `!` excepts from the entries before it.
+    pub(crate) fn take_excepting(&mut self, key: Key, member: &Member) {
         if matches!(member.value.kind, Kind::Map(_)) || self.lists_nothing_readable(member) {
             self.not_understood(member);
             return;
@@ -75,15 +76,19 @@ impl Fields {
         for (word, at) in self.entries(member) {
             let rule = word.strip_prefix('!').unwrap_or(&word);
             if let Err(error) = ToolRule::parse_denial(rule) {
+                let done = if key == Key::AskTools { "asked about" } else { "refused" };
                 let effect = match (word.starts_with('!'), &error.tools) {
                     (true, _) => "it excepts nothing".to_owned(),
-                    (false, Some(_)) => format!("every call of `{}` is asked about", error.word),
-                    (false, None) => "every call is asked about".to_owned(),
+                    (false, Some(_)) => format!("every call of `{}` is {done}", error.word),
+                    (false, None) => format!("every call is {done}"),
                 };
                 let message = format!("`{word}` is not understood, so {effect}: {error}");
                 self.push(Diagnostic::warning(Code::RestrictionNotUnderstood, at, message));
             }
-            self.definition.ask_tools.push(word);
+            match key {
+                Key::AskTools => self.definition.ask_tools.push(word),
+                _ => self.definition.deny_tools.push(word),
+            }
         }
     }
 
@@ -241,105 +246,8 @@ impl Fields {
         }
     }
 
-    fn take_permission(&mut self, member: &Member) {
-        let Kind::Map(members) = &member.value.kind else {
-            let word = member.value.scalar().map(|scalar| scalar.text.trim().to_ascii_lowercase());
-            match word.as_deref() {
-                Some("allow" | "") => {}
-                Some("ask") => self.ask("*"),
-                Some(word) if word.contains("read") => {
-                    self.unclear_restriction(member, "readonly");
-                }
-                Some(_) => self.unclear_restriction(member, "disallowedTools"),
-                None => self.unclear_restriction(member, "tools"),
-            }
-            return;
-        };
-        // The lists of another host's settings.
-        if members.iter().any(|inner| matches!(inner.key.as_str(), "allow" | "ask" | "deny")) {
-            self.unclear_restriction(member, "disallowedTools");
-            return;
-        }
-        for permission in members {
-            match &permission.value.kind {
-                Kind::Scalar(scalar) => match scalar.text.to_ascii_lowercase().as_str() {
-                    "allow" | "true" | "" => {}
-                    "ask" => self.ask_tool(permission),
-                    "deny" | "false" => self.deny_tool(permission),
-                    _ => self.not_understood(permission),
-                },
-                Kind::Map(rules) => self.take_permission_rules(permission, rules),
-                Kind::List(_) => self.not_understood(permission),
-            }
-        }
-    }
-
-    /// `bash: {"*": ask, "git diff*": allow, "rm *": deny}`: the denied patterns are taken away, and the whole
-    /// tool where everything but a few patterns is denied, since that cannot be said with two lists. What is
-    /// asked about is asked, but for patterns that are allowed after it. In its home the last pattern that
-    /// matches decides; here `"*": allow` lifts nothing.
-    fn take_permission_rules(&mut self, permission: &Member, rules: &[Member]) {
-        let tools = guarded_tools(&permission.key);
-        for rule in rules {
-            let action = rule.value.scalar().map(|scalar| scalar.text.to_ascii_lowercase());
-            let is_all = rule.key == "*" || rule.key == "**";
-            let patterns = || tools.iter().map(|tool| format!("{tool}({})", rule.key));
-            match action.as_deref() {
-                Some("deny") if is_all => self.deny_tool(permission),
-                Some("ask") if is_all => self.ask_tool(permission),
-                Some("allow") if is_all => {}
-                Some("allow" | "ask" | "deny") if guards_nothing(&permission.key) => {}
-                Some("ask" | "deny") if tools.is_empty() => self.not_understood(permission),
-                Some("deny") => self.taken.extend(patterns()),
-                Some("ask") => self.definition.ask_tools.extend(patterns()),
-                Some("allow") => {
-                    // It matters only where something before it asks.
-                    let asked = &self.definition.ask_tools;
-                    let is_asked = |tool: &str| {
-                        let begins = format!("{tool}(");
-                        asked.iter().any(|it| it == tool || it == "*" || it.starts_with(&begins))
-                    };
-                    let excepted: Vec<String> = tools
-                        .iter()
-                        .filter(|tool| is_asked(tool))
-                        .map(|tool| format!("!{tool}({})", rule.key))
-                        .collect();
-                    self.definition.ask_tools.extend(excepted);
-                }
-                _ => self.not_understood(rule),
-            }
-        }
-    }
-
-    /// `bash: ask`: every call of the tools that a permission is about.
-    fn ask_tool(&mut self, permission: &Member) {
-        let tools = guarded_tools(&permission.key);
-        match permission.key.as_str() {
-            "*" => self.ask("*"),
-            word if guards_nothing(word) => {}
-            _ if tools.is_empty() => self.not_understood(permission),
-            _ => tools.iter().for_each(|tool| self.ask(tool)),
-        }
-    }
-
-    fn ask(&mut self, entry: &str) {
-        self.definition.ask_tools.push(entry.to_owned());
-    }
-
-    fn deny_tool(&mut self, permission: &Member) {
-        match permission.key.as_str() {
-            "*" => {
-                self.taken.extend(BuiltinTool::ALL.iter().map(|tool| tool.as_str().to_owned()));
-                self.taken.push(ANY_MCP.to_owned());
-            }
-            word if guards_nothing(word) => {}
-            word if !self.take_permitted(word) => self.not_understood(permission),
-            _ => {}
-        }
-    }
-
     /// Takes away what a permission is about; false if no tool is.
-    fn take_permitted(&mut self, word: &str) -> bool {
+    pub(super) fn take_permitted(&mut self, word: &str) -> bool {
         match word {
             // The one permission that covers every way to change a file.
             "edit" => {
@@ -397,45 +305,5 @@ impl Fields {
             )
             .with_hint("use `tools` and `disallowedTools` instead"),
         );
-    }
-}
-
-/// The tools that a permission is about; none if it is not known.
-fn guarded_tools(word: &str) -> Vec<&str> {
-    match word {
-        "edit" => BuiltinTool::WRITERS.iter().map(|tool| tool.as_str()).collect(),
-        word if names_tools(permitted_tool(word)) => vec![permitted_tool(word)],
-        _ => Vec::new(),
-    }
-}
-
-/// Whether the key of a permission means tools. One with wildcards that fits none of ours may be a
-/// command that slipped out of its place, unless it is written as tools of an MCP server are.
-fn names_tools(word: &str) -> bool {
-    ToolPattern::parse_denial(word).is_ok_and(|pattern| match &pattern {
-        ToolPattern::Like(shape) => {
-            let covers = |tool: &BuiltinTool| pattern.covers(&ToolName::Builtin(*tool));
-            shape.contains('_') || BuiltinTool::ALL.iter().any(covers)
-        }
-        ToolPattern::Any
-        | ToolPattern::Exactly(_)
-        | ToolPattern::McpServer(_)
-        | ToolPattern::AnyMcp => true,
-    })
-}
-
-/// Whether a permission of opencode is about something that no tool here can do.
-fn guards_nothing(word: &str) -> bool {
-    matches!(
-        word,
-        "external_directory" | "doom_loop" | "question" | "lsp" | "todoread" | "codesearch"
-    )
-}
-
-/// The tool an opencode permission is about.
-fn permitted_tool(word: &str) -> &str {
-    match word {
-        "bash" => "shell",
-        other => other,
     }
 }

@@ -103,6 +103,17 @@ pub fn survey(line: &str) -> Survey {
     survey
 }
 
+/// Every command that a command of a line can be seen to run.
+pub fn survey_command(command: SimpleCommand) -> Survey {
+    let mut survey = Survey::default();
+    let written = command.to_string();
+    survey.add(command, 0);
+    if survey.blind_spot.is_some() {
+        survey.guesses = guesses(&written);
+    }
+    survey
+}
+
 /// Every command that a program started with these words can be seen to run.
 pub fn survey_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Survey {
     let words: Vec<&str> = words.into_iter().collect();

@@ -85,6 +85,11 @@ pub fn doubt_command(command: &SimpleCommand) -> Option<Doubt> {
     judge_command(command, Context { folder, moved: false, depth: 0 }).err()
 }
 
+/// Why one command of a line that is run there may change something, where the line may have gone to another directory.
+pub fn doubt_part(command: &SimpleCommand, folder: Folder<'_>, moved: bool) -> Option<Doubt> {
+    judge_command(command, Context { folder, moved, depth: 0 }).err()
+}
+
 /// Which files a command reads, if it is a program of the table.
 pub fn reads(words: &[Word]) -> Option<Reads> {
     let name = program(words.first()?)?;
@@ -197,7 +202,7 @@ fn only_reads(redirection: &Redirection) -> bool {
 }
 
 /// Whether a command goes to another directory than the workspace.
-fn leaves(command: &SimpleCommand, folder: Folder<'_>) -> bool {
+pub fn leaves(command: &SimpleCommand, folder: Folder<'_>) -> bool {
     match command.words.as_slice() {
         [first, to] if program(first) == Some("cd") => match to.literal() {
             Some(to) => to != "." && Some(to.trim_end_matches('/')) != folder.root,

@@ -201,6 +201,8 @@ impl<'a> Scanner<'a> {
         }
         let operators = ["&&", "||", "|&", ";", "|", "&"];
         let operator = operators.into_iter().find(|operator| self.eat(operator));
+        let has_command = draft.command != SimpleCommand::default();
+        draft.command.feeds_next = has_command && matches!(operator, Some("|" | "|&"));
         self.finish(draft);
         self.grammar.operator(operator.unwrap_or_default())
     }

@@ -511,3 +511,52 @@ fn an_unclear_restriction_keeps_the_dangerous_tools_away_trusted_or_not() {
         }
     }
 }
+
+#[test]
+fn of_denied_calls_the_last_entry_that_matches_decides() {
+    let case = Case::new().with(|case| {
+        case.definition.deny_tools = owned(&[
+            "shell",
+            "!shell(git *)",
+            "shell(git push*)",
+            "!shell(git push --dry-run*)",
+            "write_file",
+            "!write_file(/docs/**)",
+            "web_search",
+            "!shell(no such",
+        ]);
+    });
+    let Filtered { tools, .. } = case.filter();
+    let ran = |line: &str| tools.check(&tool("shell"), &json!({ "command": line })).is_ok();
+    for (line, expected) in [
+        ("git status", true),
+        ("git status && git log", true),
+        ("git push --dry-run x", true),
+        ("git status; git push --dry-run", true),
+        ("git push", false),
+        ("git -C . push", false),
+        ("ls", false),
+        ("git status && rm x", false),
+        ("git status > x", false),
+        ("git status $(rm x)", false),
+        ("env git status", false),
+    ] {
+        assert_eq!(ran(line), expected, "{line}");
+    }
+    let wrote = |path: &str| tools.check(&tool("write_file"), &json!({ "path": path })).is_ok();
+    assert!(wrote("docs/a.md") && !wrote("src/a.rs"));
+    assert!(!tools.contains(&tool("web_search")));
+    // What another list takes away is not given back.
+    let narrow = case.with(|case| case.definition.disallowed_tools = owned(&["Bash"]));
+    assert!(!narrow.filter().tools.contains(&tool("shell")));
+}
+
+#[test]
+fn all_may_be_denied_but_some_tools() {
+    let case = Case::new().with(|case| {
+        case.definition.deny_tools = owned(&["*", "!read_file", "!grep_files"]);
+    });
+    assert_eq!(case.names(), ["read_file", "grep_files"]);
+    let unknown = Case::new().with(|case| case.definition.deny_tools = owned(&["Frobnicate"]));
+    assert!(unknown.names().is_empty());
+}

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt};
 use serde_json::Value;
 
 use crate::rights::{
-    rule::{Call, Effect, Match, RealPath, ToolRule, Uncovered, uncovered},
+    rule::{Call, Effect, Match, Prohibition, RealPath, ToolRule, Uncovered, uncovered},
     tool_name::{BuiltinTool, ToolName},
 };
 
@@ -30,8 +30,8 @@ pub struct ToolSet {
 pub(super) enum Constraint {
     /// Only what these rules together cover.
     Only(Vec<ToolRule>),
-    /// Nothing that this rule matches.
-    Never(ToolRule),
+    /// Nothing that this rule matches, but for what it excepts.
+    Never(Prohibition),
 }
 
 /// Why a call may not run, in words for the model.
@@ -108,7 +108,12 @@ impl ToolSet {
                         *rule = change(rule.clone(), Effect::Allows);
                     }
                 }
-                Constraint::Never(rule) => *rule = change(rule.clone(), Effect::Restricts),
+                Constraint::Never(denial) => {
+                    *denial = denial.clone().map(
+                        |rule| change(rule, Effect::Restricts),
+                        |exception| change(exception, Effect::Allows),
+                    );
+                }
             }
         }
         self
@@ -147,12 +152,14 @@ impl ToolSet {
 
     /// A rule about files of which it cannot be told whether the command of a call breaks it.
     pub fn unclear(&self, call: &Call<'_>) -> Option<&ToolRule> {
-        self.denials(call.tool()).find(|rule| rule.matches(call) == Match::Unclear)
+        self.denials(call.tool())
+            .map(Prohibition::rule)
+            .find(|rule| rule.matches(call) == Match::Unclear)
     }
 
     /// Whether a command may name a file, by the path it really has.
     pub fn check_named(&self, tool: &ToolName, path: &RealPath) -> Result<(), Box<Refusal>> {
-        let mut denials = self.denials(tool);
+        let mut denials = self.denials(tool).map(Prohibition::rule);
         match denials.find(|rule| rule.matches_named(path, true) == Match::Yes) {
             None => Ok(()),
             Some(rule) => Err(Box::new(Refusal::Denied { tool: tool.clone(), rule: rule.clone() })),
@@ -160,10 +167,10 @@ impl ToolSet {
     }
 
     /// The rules about files that a tool has been denied by.
-    fn denials(&self, tool: &ToolName) -> impl Iterator<Item = &ToolRule> {
+    fn denials(&self, tool: &ToolName) -> impl Iterator<Item = &Prohibition> {
         let constraints = self.grants.get(tool).map(Vec::as_slice).unwrap_or_default();
         constraints.iter().filter_map(|constraint| match constraint {
-            Constraint::Never(rule) if rule.is_about_paths() => Some(rule),
+            Constraint::Never(denial) if denial.rule().is_about_paths() => Some(denial),
             Constraint::Never(_) | Constraint::Only(_) => None,
         })
     }
@@ -172,14 +179,14 @@ impl ToolSet {
     pub fn withholds(&self, path: &RealPath) -> bool {
         let reads = ToolName::Builtin(BuiltinTool::ReadFile);
         let mut denials = self.grants.keys().flat_map(|tool| self.denials(tool));
-        denials.any(|rule| rule.denies_file(&reads, path))
+        denials.any(|denial| denial.refuses_file(&reads, path))
     }
 
     /// Whether a rule about files denies anything to read.
     pub fn withholds_files(&self) -> bool {
         let reads = ToolName::Builtin(BuiltinTool::ReadFile);
         let mut denials = self.grants.keys().flat_map(|tool| self.denials(tool));
-        denials.any(|rule| rule.denial_reaches(&reads))
+        denials.any(|denial| denial.rule().denial_reaches(&reads))
     }
 
     /// The tools that both sets have, each with the restrictions of both: a call passes only if both
@@ -215,7 +222,7 @@ impl ToolSet {
             rules.into_iter().filter(|rule| rule.is_about_paths()).collect();
         self.narrow(|tool| {
             let reaching = rules.iter().filter(|rule| rule.restrains(tool));
-            Some(reaching.map(|rule| Constraint::Never(ToolRule::clone(rule))).collect())
+            Some(reaching.map(|rule| Constraint::Never(ToolRule::clone(rule).into())).collect())
         })
     }
 
@@ -224,7 +231,7 @@ impl ToolSet {
         let constraints = self.grants.get(tool).map(Vec::as_slice).unwrap_or_default();
         constraints.iter().any(|constraint| match constraint {
             Constraint::Only(rules) => rules.iter().any(ToolRule::is_about_paths),
-            Constraint::Never(rule) => rule.is_about_paths(),
+            Constraint::Never(denial) => denial.is_about_paths(),
         })
     }
 
@@ -250,10 +257,12 @@ impl Constraint {
                 rules: rules.clone(),
                 what,
             }),
-            Self::Never(rule) => {
-                let is_denied = rule.denies(call) || rule.matches(call) == Match::Yes;
-                is_denied.then(|| Refusal::Denied { tool: tool(), rule: rule.clone() })
-            }
+            Self::Never(denial) => denial.refuses(call).map(|left| match left {
+                Some(what) => {
+                    Refusal::NotCovered { tool: tool(), rules: denial.exceptions().to_vec(), what }
+                }
+                None => Refusal::Denied { tool: tool(), rule: denial.rule().clone() },
+            }),
         }
     }
 }
@@ -270,9 +279,9 @@ impl Constraint {
                     }
                 })
             }
-            Self::Never(rule) => rule
-                .denies_file(tool, path)
-                .then(|| Refusal::Denied { tool: tool.clone(), rule: rule.clone() }),
+            Self::Never(denial) => denial
+                .refuses_file(tool, path)
+                .then(|| Refusal::Denied { tool: tool.clone(), rule: denial.rule().clone() }),
         }
     }
 }

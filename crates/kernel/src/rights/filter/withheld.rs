@@ -51,6 +51,11 @@ pub enum WithheldReason {
         /// The entry as written.
         entry: String,
     },
+    /// The definition denies it, and excepts none of its calls.
+    Denied {
+        /// The entry as written.
+        entry: String,
+    },
     /// The definition forbids some calls of it, but it cannot be told which.
     DisallowedNotUnderstood {
         /// The entry as written.
@@ -114,6 +119,7 @@ impl fmt::Display for WithheldReason {
             Self::Disallowed { entry } => {
                 write!(formatter, "the definition's disallowedTools has `{entry}`")
             }
+            Self::Denied { entry } => write!(formatter, "the definition denies `{entry}`"),
             Self::DisallowedNotUnderstood { entry, error } => write!(
                 formatter,
                 "the definition's disallowedTools has `{entry}`, which cannot be read: {error}"

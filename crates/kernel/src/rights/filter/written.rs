@@ -9,12 +9,13 @@ use serde_json::{Map, Value};
 
 use super::tool_set::{Constraint, ToolSet, is_never_filtered};
 use crate::rights::{
-    rule::{Effect, ToolRule},
+    rule::{Effect, Prohibition, ToolRule},
     tool_name::ToolName,
 };
 
 const ONLY: &str = "only";
 const NEVER: &str = "never";
+const EXCEPT: &str = "except";
 const RULE: &str = "rule";
 const IN: &str = "in";
 
@@ -48,11 +49,20 @@ impl<'de> Deserialize<'de> for ToolSet {
 }
 
 fn written(constraint: &Constraint) -> Value {
-    let (kind, rules) = match constraint {
-        Constraint::Only(rules) => (ONLY, rules.iter().map(written_rule).collect()),
-        Constraint::Never(rule) => (NEVER, written_rule(rule)),
-    };
-    Value::Object(Map::from_iter([(kind.to_owned(), rules)]))
+    let list = |rules: &[ToolRule]| rules.iter().map(written_rule).collect::<Value>();
+    let mut fields = Map::new();
+    match constraint {
+        Constraint::Only(rules) => {
+            fields.insert(ONLY.to_owned(), list(rules));
+        }
+        Constraint::Never(denial) => {
+            fields.insert(NEVER.to_owned(), written_rule(denial.rule()));
+            if !denial.exceptions().is_empty() {
+                fields.insert(EXCEPT.to_owned(), list(denial.exceptions()));
+            }
+        }
+    }
+    Value::Object(fields)
 }
 
 fn written_rule(rule: &ToolRule) -> Value {
@@ -82,7 +92,11 @@ fn read_rule(
 
 /// The restriction; none if it cannot be told what is restricted.
 fn read(constraint: &Value, tool: &ToolName) -> Option<Constraint> {
-    let constraint = constraint.as_object().filter(|constraint| constraint.len() == 1)?;
+    let constraint = constraint.as_object()?;
+    let known = if constraint.contains_key(NEVER) { &[NEVER, EXCEPT][..] } else { &[ONLY][..] };
+    if constraint.is_empty() || !constraint.keys().all(|key| known.contains(&key.as_str())) {
+        return None;
+    }
     if let Some(rules) = constraint.get(ONLY) {
         let parse = |rule: &str| ToolRule::parse(rule).ok();
         let rules = rules.as_array()?.iter();
@@ -91,7 +105,16 @@ fn read(constraint: &Value, tool: &ToolName) -> Option<Constraint> {
     }
     let parse = |rule: &str| ToolRule::parse_denial(rule).ok();
     let rule = read_rule(constraint.get(NEVER)?, Effect::Restricts, parse)?;
-    rule.restrains(tool).then_some(Constraint::Never(rule))
+    if !rule.restrains(tool) {
+        return None;
+    }
+    // An exception that cannot be read back excepts nothing.
+    let mut denial = Prohibition::from(rule);
+    let exceptions = constraint.get(EXCEPT).and_then(Value::as_array).into_iter().flatten();
+    for exception in exceptions.filter_map(|rule| read_rule(rule, Effect::Allows, parse)) {
+        denial.except(exception);
+    }
+    Some(Constraint::Never(denial))
 }
 
 #[cfg(test)]
@@ -122,6 +145,8 @@ mod tests {
             json!({"read_file": [{"never": "Bash(git *)"}]}),
             json!({"read_file": [{"only": ["Read"], "unless": "Sunday"}]}),
             json!({"read_file": [{"unless": "Sunday"}]}),
+            json!({"read_file": [{"only": ["Read"], "except": ["Read"]}]}),
+            json!({"read_file": [{"except": ["Read"]}]}),
             json!({"complete_task": []}),
         ] {
             assert_eq!(rights(written.clone()), ToolSet::default(), "{written}");
@@ -138,6 +163,7 @@ mod tests {
         let written = json!({
             "grep_files": [{"never": "Read(.env)"}],
             "read_file": [{"only": ["Read(src/**)", "Read(docs/*.md)"]}, {"never": "Read(.env)"}],
+            "shell": [{"never": "Bash", "except": ["Bash(git status)"]}],
             "mcp__docs__find": [],
             "deploy": [],
         });
@@ -146,5 +172,8 @@ mod tests {
         let read: ToolName = BuiltinTool::ReadFile.into();
         assert!(rights.check(&read, &json!({"path": "src/a.rs"})).is_ok());
         assert!(rights.check(&read, &json!({"path": "b.rs"})).is_err());
+        let shell: ToolName = BuiltinTool::Shell.into();
+        assert!(rights.check(&shell, &json!({"command": "git status"})).is_ok());
+        assert!(rights.check(&shell, &json!({"command": "git push"})).is_err());
     }
 }

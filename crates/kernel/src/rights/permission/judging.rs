@@ -17,7 +17,10 @@ use crate::{
         confinement::Confinement,
         filter::{COMPLETE_TASK, ToolSet},
         protected::{protected_above, protected_names},
-        rule::{Call, Match, ToolRule, partly_uncovered, protected_by_command, uncovered},
+        rule::{
+            Call, Match, RealPath, ToolRule, Uncovered, protected_by_command, uncovered,
+            uncovered_part,
+        },
         tool_name::{BuiltinTool, ToolName},
     },
 };
@@ -251,7 +254,7 @@ impl Judging<'_> {
     fn protected_path(&self) -> Option<String> {
         let root = self.policy.root.as_deref();
         let around = || root.filter(|root| protected_above(root).is_some());
-        let is_protected = |path: &&crate::rights::rule::RealPath| {
+        let is_protected = |path: &&RealPath| {
             protected_names(path.names()).is_some()
                 || self.policy.protected.iter().any(|folder| path.is_below(folder))
         };
@@ -276,9 +279,8 @@ impl Judging<'_> {
                 .or_else(|| named().map(ToString::to_string));
         }
         let is_around = around().is_some();
-        let is_protected = |path: &&crate::rights::rule::RealPath| {
-            is_protected(path) || (is_around && path.is_in_workspace())
-        };
+        let is_protected =
+            |path: &&RealPath| is_protected(path) || (is_around && path.is_in_workspace());
         let real = self.proposed.foresight.paths.iter().find(is_protected);
         real.map(ToString::to_string).or_else(|| self.call.protected_path(root))
     }
@@ -298,22 +300,33 @@ impl Judging<'_> {
         if let Some(rule) = rules.iter().find(|rule| covers(&[rule])) {
             return Some(Judgement::allow(format!("the rule {rule} allows it")).by(rule));
         }
-        if !covers(&rules) {
+        if covers(&rules) {
+            let needed = fewest(rules, covers);
+            let reason = format!("the rules {} allow its parts", described(&needed));
+            return Some(Judgement { rule: Some(written(&needed)), ..Judgement::allow(reason) });
+        }
+        let beside_reading = |rules: &[&PermissionRule]| self.parts(rules) == Ok(true);
+        if !beside_reading(&rules) || !self.stays_in_workspace() {
             return None;
         }
-        // Those without which a part of the call would not be allowed.
-        let mut needed = rules;
-        for index in (0..needed.len()).rev() {
-            let mut fewer = needed.clone();
-            fewer.remove(index);
-            if covers(&fewer) {
-                needed = fewer;
-            }
-        }
-        let names: Vec<&str> = needed.iter().map(|rule| rule.written.as_str()).collect();
-        let described: Vec<String> = needed.iter().map(ToString::to_string).collect();
-        let reason = format!("the rules {} allow its parts", described.join(" and "));
-        Some(Judgement { rule: Some(names.join(", ")), ..Judgement::allow(reason) })
+        let needed = fewest(rules, beside_reading);
+        let (word, allow) = if needed.len() == 1 { ("rule", "allows") } else { ("rules", "allow") };
+        let described = described(&needed);
+        let reason =
+            format!("the {word} {described} {allow} a part of it, and the rest only reads");
+        Some(Judgement { rule: Some(written(&needed)), ..Judgement::allow(reason) })
+    }
+
+    /// Whether rules cover a part of a command line, the rest only reading; else what is neither.
+    fn parts(&self, rules: &[&PermissionRule]) -> Result<bool, Uncovered> {
+        let rules = rules.iter().map(|rule| &rule.rule);
+        uncovered_part(rules, &self.call, self.policy.root.as_deref())
+    }
+
+    /// Whether a command that goes to another directory stays in the workspace, links followed.
+    fn stays_in_workspace(&self) -> bool {
+        !self.call.goes_elsewhere(self.policy.root.as_deref())
+            || self.proposed.foresight.paths.iter().all(RealPath::is_in_workspace)
     }
 
     fn allowed_as_harmless(&self) -> Option<Judgement> {
@@ -365,13 +378,15 @@ impl Judging<'_> {
             }
             doubt
         } else {
-            let rules = self.policy.rules.allow.iter().map(|rule| &rule.rule);
+            let rules: Vec<&PermissionRule> = self.policy.rules.allow.iter().collect();
             let doubt = || {
                 let doubt = self.call.doubt(self.policy.root.as_deref());
                 doubt.map_or_else(|| "its arguments cannot be read".to_owned(), |it| it.to_string())
             };
-            partly_uncovered(rules, &self.call)
-                .map_or_else(doubt, |what| format!("no rule allows {what}"))
+            match self.parts(&rules) {
+                Err(what) => format!("no rule allows {what}"),
+                Ok(_) => doubt(),
+            }
         };
         match self.automatic() {
             Automatic::Yes => Judgement::allow("it runs in the sandbox"),
@@ -415,6 +430,32 @@ impl Judging<'_> {
             (true, Confinement::None) => Automatic::NotHere("there is no sandbox here"),
         }
     }
+}
+
+/// Those of the rules without which they would not suffice.
+fn fewest<'r>(
+    rules: Vec<&'r PermissionRule>,
+    suffice: impl Fn(&[&'r PermissionRule]) -> bool,
+) -> Vec<&'r PermissionRule> {
+    let mut needed = rules;
+    for index in (0..needed.len()).rev() {
+        let mut fewer = needed.clone();
+        fewer.remove(index);
+        if suffice(&fewer) {
+            needed = fewer;
+        }
+    }
+    needed
+}
+
+fn written(rules: &[&PermissionRule]) -> String {
+    let names: Vec<&str> = rules.iter().map(|rule| rule.written.as_str()).collect();
+    names.join(", ")
+}
+
+fn described(rules: &[&PermissionRule]) -> String {
+    let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+    rules.join(" and ")
 }
 
 /// Whether what the sandbox holds needs no question.

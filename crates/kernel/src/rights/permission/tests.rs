@@ -298,6 +298,19 @@ fn allow_rules_must_cover_every_part() {
         ("X=1 cargo test", "ask"),
         ("cargo build", "ask"),
         ("cargo test; rm x", "ask"),
+        // What only reads is allowed by itself.
+        ("cargo test 2>&1 | tail -5", "allow"),
+        ("cargo test; ls", "allow"),
+        ("time cargo test", "allow"),
+        ("cd sub && cargo test", "allow"),
+        ("cd ../other && cargo test", "ask"),
+        ("cd /tmp && cargo test", "ask"),
+        ("cd \"$X\" && cargo test", "ask"),
+        ("cargo test | tee log", "ask"),
+        ("cargo test | tail -5 > log", "ask"),
+        // What is printed must not become the input of an allowed program.
+        ("echo x | cargo test", "ask"),
+        ("echo x | cat | cargo test", "ask"),
     ] {
         assert_eq!(case.command(command), expected, "{command}");
     }
@@ -306,11 +319,29 @@ fn allow_rules_must_cover_every_part() {
 }
 
 #[test]
+fn beside_a_covered_part_the_rest_may_read() {
+    let case = Case { allow: vec!["Bash(cargo test *)", "Bash(./run *)"], ..Case::default() };
+    let judged = case.judged("shell", &json!({ "command": "cargo test | tail -5" }));
+    assert_eq!(judged.rule.as_deref(), Some("Bash(cargo test *)"));
+    assert!(judged.reason.ends_with("allows a part of it, and the rest only reads"), "{judged:?}");
+    // In another directory it is another program.
+    assert_eq!(case.command("ls; ./run x"), "allow");
+    assert_eq!(case.command("cd sub && ./run x"), "ask");
+    // A directory that leads out of the workspace by a link.
+    let paths = vec![RealPath::new(None, "/elsewhere")];
+    let linked = Case { allow: vec!["Bash(cargo test *)"], paths, ..Case::default() };
+    assert_eq!(linked.command("cd link && cargo test"), "ask");
+    let denied =
+        Case { allow: vec!["Bash(cargo test *)"], deny: vec!["Bash(tail *)"], ..Case::default() };
+    assert_eq!(denied.command("cargo test | tail -5"), "deny");
+}
+
+#[test]
 fn the_reason_names_the_part_that_no_rule_allows() {
     let case = Case { allow: vec!["Bash(cargo test *)"], ..Case::default() };
     for (command, reason) in [
-        ("cargo test | tail -5", "no rule allows `tail -5`"),
-        ("tail -5 x; cargo test", "no rule allows `tail -5 x`"),
+        ("cargo test | tee x", "no rule allows `tee x`"),
+        ("touch x; cargo test", "no rule allows `touch x`"),
         ("cargo test > log", "it redirects to or from `log`"),
         ("make", "`make` is not known to be read-only"),
     ] {

@@ -139,9 +139,10 @@ impl<'a> Call<'a> {
     /// line was found.
     pub fn is_understood(&self) -> bool {
         match &self.subject {
-            Subject::Unreadable => {
-                self.tool.builtin().is_none_or(|tool| !super::Kind::of_tool(tool).has_subject())
-            }
+            Subject::Unreadable => self
+                .tool
+                .builtin()
+                .is_none_or(|tool| !super::pattern::Kind::of_tool(tool).has_subject()),
             Subject::Shell(lines) => lines.iter().all(|line| {
                 let survey = line.survey();
                 survey.blind_spot.is_none() && !survey.launches.is_empty()
@@ -154,16 +155,29 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Whether its arguments say what it is about; tools that rules do not look into need not.
+    pub fn is_readable(&self) -> bool {
+        !matches!(self.subject, Subject::Unreadable)
+            || self
+                .tool
+                .builtin()
+                .is_none_or(|tool| !super::pattern::Kind::of_tool(tool).has_subject())
+    }
+
     /// Why a command may change something; nothing if it is known to be read-only.
     pub fn doubt(&self, root: Option<&str>) -> Option<Doubt> {
         let Subject::Shell(lines) = &self.subject else { return Some(Doubt::Empty) };
-        let is_root = |folder: &str| Some(folder.trim_end_matches('/')) == root;
-        let starts_in_root = self.workdir().is_none_or(is_root);
-        let folder = Folder { root, starts_in_root };
+        let folder = self.folder(root);
         lines.iter().find_map(|line| match line {
             Line::Text(text) => read_only::doubt(text, folder),
             Line::Words(words) => read_only::doubt_words(words.iter().map(String::as_str), folder),
         })
+    }
+
+    /// Where its command is run.
+    pub(super) fn folder<'r>(&self, root: Option<&'r str>) -> Folder<'r> {
+        let is_root = |folder: &str| Some(folder.trim_end_matches('/')) == root;
+        Folder { root, starts_in_root: self.workdir().is_none_or(is_root) }
     }
 
     /// Whether it only asks a running program for its output.

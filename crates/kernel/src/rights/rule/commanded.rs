@@ -5,9 +5,10 @@
 //! the answer unclear.
 
 use super::{
-    Match, Pattern, ToolRule,
+    Match, ToolRule,
     call::{Call, Line, Subject},
     path_pattern::{From, PathPattern, Spot},
+    pattern::Pattern,
 };
 use crate::rights::{
     command::{

@@ -1,4 +1,4 @@
-//! A host in a rule: `domain:example.com` means the host and every host below it.
+//! A host in a rule: `domain:example.com` means the host and every host below it, `host:example.com` that host alone.
 //!
 //! Invariant: an IPv4 address is compared as an address, however it is written.
 
@@ -10,24 +10,44 @@ use super::ToolRuleErrorKind;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DomainPattern {
     domain: String,
-    /// `*.example.com`: only hosts below it.
-    below_only: bool,
+    hosts: Hosts,
+}
+
+/// Which hosts of a domain a pattern means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hosts {
+    /// The domain's own and those below it.
+    All,
+    /// `*.example.com`: those below it.
+    Below,
+    /// `host:example.com`: the domain's own.
+    Own,
 }
 
 impl DomainPattern {
     pub(super) fn parse(text: &str) -> Result<Self, ToolRuleErrorKind> {
-        let name = text.strip_prefix("domain:").ok_or(ToolRuleErrorKind::BadDomain)?.trim();
-        let (name, below_only) = match name.strip_prefix("*.") {
-            Some(name) => (name, true),
-            None => (name, false),
+        let (name, hosts) = if let Some(name) = text.strip_prefix("host:") {
+            (name, Hosts::Own)
+        } else {
+            let name = text.strip_prefix("domain:").ok_or(ToolRuleErrorKind::BadDomain)?;
+            match name.trim().strip_prefix("*.") {
+                Some(name) => (name, Hosts::Below),
+                None => (name, Hosts::All),
+            }
         };
-        let domain = host_name(name).ok_or(ToolRuleErrorKind::BadDomain)?;
-        Ok(Self { domain, below_only })
+        let domain = host_name(name.trim()).ok_or(ToolRuleErrorKind::BadDomain)?;
+        Ok(Self { domain, hosts })
     }
 
     pub(super) fn covers(&self, host: &str) -> bool {
-        let below = host.strip_suffix(self.domain.as_str()).is_some_and(|rest| rest.ends_with('.'));
-        below || (!self.below_only && host == self.domain)
+        let is_own = host == self.domain;
+        let is_below =
+            host.strip_suffix(self.domain.as_str()).is_some_and(|rest| rest.ends_with('.'));
+        match self.hosts {
+            Hosts::All => is_own || is_below,
+            Hosts::Below => is_below,
+            Hosts::Own => is_own,
+        }
     }
 
     pub(super) fn may_match(&self, host: &str) -> bool {
