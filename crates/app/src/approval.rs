@@ -45,14 +45,18 @@ impl TerminalApprover {
         let _held = self.printer.hold().await;
         let tty = Tty::open()?;
         let dialog = Dialog::new(question, tty.columns(), self.colours);
-        tty.forget_typed();
         tty.write(&dialog.question()).await?;
+        tty.settle().await?;
         let answer = loop {
             let key = match tty.key().await? {
                 Pressed::Letter(letter) => dialog.key(letter),
                 Pressed::Continued => {
                     tty.write(&dialog.question()).await?;
                     None
+                }
+                Pressed::End => {
+                    tty.write("no\n").await?;
+                    break ApprovalAnswer::No { words: String::new() };
                 }
                 Pressed::Gone => return Ok(gone()),
             };
@@ -63,6 +67,8 @@ impl TerminalApprover {
                 Some(Key::No) => {
                     tty.write(&dialog.words()).await?;
                     let Some(words) = tty.line().await? else { return Ok(gone()) };
+                    let words: String =
+                        words.chars().filter(|letter| !letter.is_control()).collect();
                     break ApprovalAnswer::No { words: words.trim().to_owned() };
                 }
                 Some(Key::ViewAll) => tty.write(&dialog.whole()).await?,
@@ -79,7 +85,6 @@ impl TerminalApprover {
         let _turn = self.turn.lock().await;
         let _held = self.printer.hold().await;
         let tty = Tty::open()?;
-        tty.forget_typed();
         form::fill_in(form, &tty, self.colours).await
     }
 }

@@ -12,6 +12,8 @@ use crate::print::{
 /// The lines of a preview that are shown unasked, and the characters of each.
 const MOST_LINES: usize = 40;
 const LONGEST_LINE: usize = 2000;
+/// The characters of a long line that are shown of its end.
+const END: usize = 600;
 
 /// What somebody answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,15 +135,16 @@ impl<'a> Dialog<'a> {
     }
 }
 
-/// The first lines of a text, and of each the beginning.
+/// The first lines of a text, and of each long one both ends: its end may be what matters.
 fn excerpt(text: &str) -> String {
     let lines = text.lines().take(MOST_LINES).map(|line| {
         let length = line.chars().count();
         if length <= LONGEST_LINE {
             return line.to_owned();
         }
-        let beginning: String = line.chars().take(LONGEST_LINE).collect();
-        format!("{beginning}… {} more characters", length - LONGEST_LINE)
+        let beginning: String = line.chars().take(LONGEST_LINE - END).collect();
+        let end: String = line.chars().skip(length - END).collect();
+        format!("{beginning} … {} more characters … {end}", length - LONGEST_LINE)
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -217,10 +220,10 @@ mod tests {
         let question = question(&format!("echo {}end", "x".repeat(5000)));
         let dialog = Dialog::new(&question, 80, Colours::Off);
         let shown = dialog.question();
-        assert!(shown.contains("x… 3008 more characters\n"), "{shown}");
-        assert!(!shown.contains("xend"), "{shown}");
+        assert!(shown.contains("x … 3008 more characters … x"), "{shown}");
+        assert!(shown.contains("xend\n"), "{shown}");
         assert_eq!(dialog.key('v'), Some(Key::ViewAll));
-        assert!(dialog.whole().contains("xend"));
+        assert!(dialog.whole().contains(&"x".repeat(5000)));
     }
 
     #[test]

@@ -14,9 +14,10 @@ use crate::print::palette::{Colours, Tone, paint, rendered};
 pub(super) async fn fill_in(form: &Form, tty: &Tty, colours: Colours) -> io::Result<FormAnswer> {
     let write = async |text: &str| tty.write(&rendered(text, colours)).await;
     write(&opening(form)).await?;
+    tty.settle().await?;
     loop {
         match tty.key().await? {
-            Pressed::Gone => return Ok(FormAnswer::Cancelled),
+            Pressed::Gone | Pressed::End => return Ok(FormAnswer::Cancelled),
             Pressed::Continued => write(&opening(form)).await?,
             Pressed::Letter('y') => break,
             Pressed::Letter('n') => {

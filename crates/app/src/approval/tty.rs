@@ -7,6 +7,7 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
 };
 
 use rustix::{
@@ -27,6 +28,11 @@ const USUAL_COLUMNS: usize = 80;
 /// The longest answer that is read.
 const MOST_BYTES: usize = 4096;
 
+/// How long nobody may type before a key answers a question.
+const PAUSE: Duration = Duration::from_millis(400);
+/// `VMIN` while keys are dropped. A key that counts is awaited with 1.
+const DROPPING: u8 = 255;
+
 /// What reading a terminal fails with whose other end is gone: EIO.
 const GONE: i32 = 5;
 
@@ -37,6 +43,8 @@ pub(super) enum Pressed {
     Letter(char),
     /// The program was stopped and goes on: what was asked may be out of sight.
     Continued,
+    /// Ctrl-D.
+    End,
     /// The terminal is gone.
     Gone,
 }
@@ -70,10 +78,50 @@ impl Tty {
             .unwrap_or(USUAL_COLUMNS)
     }
 
-    /// Forgets what was typed before there was a question.
-    pub(super) fn forget_typed(&self) {
+    /// Drops what was typed before a question and in its first moments: nobody can have read it yet. A
+    /// key that is held down answers nothing.
+    pub(super) async fn settle(&self) -> io::Result<()> {
+        self.settle_after(|| tokio::time::sleep(PAUSE)).await
+    }
+
+    /// Drops what is typed until nothing was typed during a whole pause.
+    async fn settle_after<P: Future<Output = ()>>(
+        &self,
+        mut pause: impl FnMut() -> P,
+    ) -> io::Result<()> {
+        let _modes = Modes::set(self, &self.single_keys(DROPPING))?;
         // A terminal that cannot forget is asked all the same.
         tcflush(&self.file, QueueSelector::IFlush).unwrap_or_default();
+        loop {
+            pause().await;
+            if !self.dropped_keys()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Drops what was typed, and says whether something was. A terminal that is gone types nothing.
+    fn dropped_keys(&self) -> io::Result<bool> {
+        let mut dropped = false;
+        loop {
+            match (&self.file).read(&mut [0; 256]) {
+                Ok(0) => return Ok(false),
+                Ok(_) => dropped = true,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(dropped),
+                Err(error) if error.raw_os_error() == Some(GONE) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Modes in which keys come one by one and are not shown. Interrupts still come as signals.
+    fn single_keys(&self, least: u8) -> Termios {
+        let mut modes = self.usual.clone();
+        modes.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        modes.local_modes.insert(LocalModes::ISIG);
+        modes.special_codes[SpecialCodeIndex::VMIN] = least;
+        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+        modes
     }
 
     /// Writes a text that is made for a terminal.
@@ -95,21 +143,15 @@ impl Tty {
     pub(super) async fn key(&self) -> io::Result<Pressed> {
         // A shell that stopped the program and lets it go on has modes of its own.
         let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
-        let mut modes = self.usual.clone();
-        modes.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
-        // Interrupts still come as signals.
-        modes.local_modes.insert(LocalModes::ISIG);
-        modes.special_codes[SpecialCodeIndex::VMIN] = 1;
-        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
-        let _modes = Modes::set(self, &modes)?;
+        let _modes = Modes::set(self, &self.single_keys(1))?;
         loop {
             let read = tokio::select! {
                 read = self.read() => read?,
                 _ = continued.recv() => return Ok(Pressed::Continued),
             };
             match read.as_slice() {
-                // Ctrl-D is an end, too.
-                [] | [4] => return Ok(Pressed::Gone),
+                [] => return Ok(Pressed::Gone),
+                [4] => return Ok(Pressed::End),
                 [letter, rest @ ..]
                     if letter.is_ascii_alphabetic() && rest.iter().copied().all(is_enter) =>
                 {
@@ -192,5 +234,67 @@ impl Drop for Modes<'_> {
     fn drop(&mut self) {
         // A terminal that is gone has no modes.
         tcsetattr(&self.tty.file, OptionalActions::Now, &self.tty.usual).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use rustix::{
+        io::ioctl_fionread,
+        pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+    };
+
+    use super::*;
+
+    /// A terminal, and the keyboard at its other end.
+    fn terminal() -> (Tty, File) {
+        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&keyboard).unwrap();
+        unlockpt(&keyboard).unwrap();
+        let name = ptsname(&keyboard, Vec::new()).unwrap().into_string().unwrap();
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).custom_flags(flags).open(name).unwrap();
+        let usual = tcgetattr(&file).unwrap();
+        (Tty { file, usual, entered: AtomicBool::new(false) }, File::from(keyboard))
+    }
+
+    /// Types, and waits until the terminal has it.
+    fn types(tty: &Tty, mut keyboard: &File, text: &[u8]) {
+        keyboard.write_all(text).unwrap();
+        while ioctl_fionread(&tty.file).unwrap() < text.len() as u64 {
+            std::thread::yield_now();
+        }
+    }
+
+    #[tokio::test]
+    async fn keys_in_the_first_moments_of_a_question_do_not_answer_it() {
+        let (tty, keyboard) = terminal();
+        let pauses = Cell::new(0);
+        let pause = || {
+            pauses.set(pauses.get() + 1);
+            match pauses.get() {
+                1 => types(&tty, &keyboard, b"y"),
+                2 => types(&tty, &keyboard, b"yyyy"),
+                _ => {}
+            }
+            std::future::ready(())
+        };
+        tty.settle_after(pause).await.unwrap();
+        assert_eq!(pauses.get(), 3, "a pause in which somebody typed is not the last");
+        (&keyboard).write_all(b"n").unwrap();
+        assert_eq!(tty.key().await.unwrap(), Pressed::Letter('n'));
+    }
+
+    #[tokio::test]
+    async fn the_end_of_input_is_not_the_end_of_the_terminal() {
+        let (tty, keyboard) = terminal();
+        tty.settle_after(|| std::future::ready(())).await.unwrap();
+        assert!(tcgetattr(&tty.file).unwrap().local_modes.contains(LocalModes::ECHO));
+        let _modes = Modes::set(&tty, &tty.single_keys(1)).unwrap();
+        types(&tty, &keyboard, b"\x04");
+        assert_eq!(tty.key().await.unwrap(), Pressed::End);
     }
 }

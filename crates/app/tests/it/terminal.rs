@@ -16,7 +16,10 @@ use attache_testkit::{
 use rustix::{
     fs::OFlags,
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
-    termios::{LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize},
+    termios::{
+        LocalModes, OptionalActions, SpecialCodeIndex, Termios, Winsize, tcgetattr, tcsetattr,
+        tcsetwinsize,
+    },
 };
 
 use serde_json::json;
@@ -101,16 +104,22 @@ impl Terminal {
         self.program.id()
     }
 
-    /// Waits until nothing that is typed is shown any more.
+    /// Waits until a single key is awaited: keys in the first moments of a question do not count.
     pub(crate) fn wait_for_silence(&mut self) {
-        self.wait_for_echo(false);
+        self.wait_for(|modes| {
+            let is_silent = !modes.local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON);
+            is_silent && modes.special_codes[SpecialCodeIndex::VMIN] == 1
+        });
     }
 
     /// Waits until what is typed is shown, or is not.
     pub(crate) fn wait_for_echo(&mut self, wanted: bool) {
+        self.wait_for(|modes| modes.local_modes.contains(LocalModes::ECHO) == wanted);
+    }
+
+    fn wait_for(&mut self, wanted: impl Fn(&Termios) -> bool) {
         let deadline = Instant::now() + Duration::from_mins(1);
-        let has_echo = |slave| tcgetattr(slave).unwrap().local_modes.contains(LocalModes::ECHO);
-        while has_echo(&self.slave) != wanted {
+        while !wanted(&tcgetattr(&self.slave).unwrap()) {
             assert!(Instant::now() < deadline, "it never asked");
             assert!(self.program.try_wait().unwrap().is_none(), "it ended without asking");
             std::thread::yield_now();
