@@ -28,6 +28,8 @@ pub struct KnownModel {
     pub max_output_tokens: u64,
     /// How it thinks.
     pub thinking: Thinking,
+    /// Whether it can be told how to choose its words.
+    pub sampling: Sampling,
     /// Read by [`price_of`] alone, so that nobody takes the price of a relative.
     price: Option<Price>,
 }
@@ -45,6 +47,20 @@ pub enum Thinking {
     Level,
     /// With an effort: OpenAI's `reasoning.effort`.
     Effort,
+}
+
+/// What a model takes of `temperature` and `top_p`. What it does not take it refuses, and the request with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sampling {
+    /// Both.
+    #[default]
+    Both,
+    /// One of them, and next to nothing of them while it thinks.
+    One,
+    /// Both while it does not think, none while it does.
+    WhileNotThinking,
+    /// None.
+    Neither,
 }
 
 /// The built-in providers that make models of their own.

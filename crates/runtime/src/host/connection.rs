@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use attache_kernel::{
     agent::definition::{Definition, Scope, Trust},
     model::{
-        catalogue,
+        catalogue::{self, Sampling},
         choice::{ChosenBy, ModelChoice, ModelRefused},
         price::Price,
     },
@@ -14,7 +14,7 @@ use attache_kernel::{
 
 use super::{
     models::Models,
-    notice::{Notice, not_sent},
+    notice::{Notice, fixed_sampling, not_sent},
 };
 use crate::model::{
     Model,
@@ -22,7 +22,7 @@ use crate::model::{
     provider::{Provider, ProviderDescription, ProviderError},
     remote::{RemoteError, RemoteModel},
     replay::{ReplayError, ReplayModel},
-    wire::Traits,
+    wire::{Traits, sampling_at_home},
 };
 
 /// What models are reached through.
@@ -319,10 +319,12 @@ impl Switchboard {
         notices.extend(not_sent(asker.definition, &choice.model));
         let traits = Traits {
             thinking: facts.map(|known| known.thinking),
+            sampling: if at_home { sampling_at_home(&choice.model) } else { Sampling::Both },
             max_output_tokens: facts.map(|known| known.max_output_tokens),
             openai: known.id == "openai"
                 || known.base_url.as_deref().is_some_and(|url| url.contains("openai.com")),
         };
+        notices.extend(fixed_sampling(asker.definition, &choice.model, traits));
         let limits = ModelLimits {
             max_retries: known.max_retries.unwrap_or(ModelLimits::default().max_retries),
             max_stream_retries: known.max_stream_retries,

@@ -4,6 +4,8 @@ use std::{fmt, path::PathBuf};
 
 use attache_kernel::agent::definition::Definition;
 
+use crate::model::wire::{Traits, unsampled};
+
 /// Something to know about a run that was prepared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
@@ -30,6 +32,13 @@ pub enum Notice {
     },
     /// What an agent asks of its model is not sent.
     NotSent {
+        /// The fields.
+        fields: Vec<String>,
+        /// The model.
+        model: String,
+    },
+    /// An agent's `temperature` or `topP` is not sent.
+    FixedSampling {
         /// The fields.
         fields: Vec<String>,
         /// The model.
@@ -127,15 +136,16 @@ impl fmt::Display for Notice {
                 formatter,
                 "the endpoint of `{agent}` is not used: the agent is not trusted (attache trust {agent})"
             ),
-            Self::NotSent { fields, model } => {
-                let verb = if fields.len() > 1 { "are" } else { "is" };
-                let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
-                let fields = fields.join(" and ");
-                write!(
-                    formatter,
-                    "{fields} {verb} not sent: `{model}` cannot be told how much to think"
-                )
-            }
+            Self::NotSent { fields, model } => write!(
+                formatter,
+                "{} not sent: `{model}` cannot be told how much to think",
+                are(fields)
+            ),
+            Self::FixedSampling { fields, model } => write!(
+                formatter,
+                "{} not sent: `{model}` refuses requests with this setting",
+                are(fields)
+            ),
             Self::PlanningStaysSmall { model, provider } => write!(
                 formatter,
                 "planning stays on `{model}`: nothing says what `sonnet` is on `{provider}` (set model_aliases.sonnet)"
@@ -178,6 +188,24 @@ impl fmt::Display for Notice {
             }
         }
     }
+}
+
+/// Fields with their verb.
+fn are(fields: &[String]) -> String {
+    let verb = if fields.len() > 1 { "are" } else { "is" };
+    let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
+    format!("{} {verb}", fields.join(" and "))
+}
+
+/// What an agent asks of its model and a model with those traits refuses.
+pub(super) fn fixed_sampling(
+    definition: &Definition,
+    model: &str,
+    traits: Traits,
+) -> Option<Notice> {
+    let fields = unsampled(&definition.model_config, traits);
+    let fields: Vec<String> = fields.iter().map(ToString::to_string).collect();
+    (!fields.is_empty()).then(|| Notice::FixedSampling { fields, model: model.to_owned() })
 }
 
 /// What an agent asks of its model and the model cannot do.

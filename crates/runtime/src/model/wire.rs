@@ -13,11 +13,15 @@ mod gemini;
 mod head;
 mod repeated;
 mod responses;
+mod sampling;
 mod thinking;
 
 use attache_kernel::{
     agent::definition::ModelConfig,
-    model::{catalogue::Thinking, usage::Usage},
+    model::{
+        catalogue::{Sampling, Thinking},
+        usage::Usage,
+    },
     run::{ModelRequest, event::StopReason, message::AssistantPart, tool_spec::ToolSpec},
 };
 
@@ -28,7 +32,11 @@ use super::{
     remote::{failure::StreamedError, sse::SseError},
 };
 
-pub(crate) use self::{head::ReservedParameter, thinking::unheeded};
+pub(crate) use self::{
+    head::ReservedParameter,
+    sampling::{sampling_at_home, unsampled},
+    thinking::unheeded,
+};
 pub(super) use self::{head::check_parameters, repeated::Repeated};
 
 /// How a provider is talked to.
@@ -50,6 +58,8 @@ pub enum WireApi {
 pub struct Traits {
     /// How it is told to think; none is not known.
     pub thinking: Option<Thinking>,
+    /// Whether it can be told how to choose its words.
+    pub sampling: Sampling,
     /// How many tokens it can answer with.
     pub max_output_tokens: Option<u64>,
     /// Whether it is OpenAI itself that answers: what is only understood there is only sent there.

@@ -6,7 +6,7 @@
 //! differs from the model without the date.
 
 use super::{
-    Home, KnownModel,
+    Home, KnownModel, Sampling,
     Thinking::{self, Adaptive, Budget, Effort, Level},
 };
 use crate::model::price::{Price, Tier};
@@ -21,22 +21,19 @@ const GPT_5_4: u64 = 1_050_000 - 128_000;
 
 pub(super) const MODELS: &[KnownModel] = &[
     // Anthropic.
-    claude("claude-fable-5", M1, 128_000, Adaptive, rates(10.0, 50.0, 1.0, 12.5)),
+    unsampled("claude-fable-5", rates(10.0, 50.0, 1.0, 12.5)),
     // Nobody has published what it costs.
-    KnownModel {
-        price: None,
-        ..claude("claude-mythos-preview", M1, 128_000, Adaptive, plain(0.0, 0.0))
-    },
-    claude("claude-opus-5", M1, 128_000, Adaptive, rates(5.0, 25.0, 0.5, 6.25)),
-    claude("claude-opus-4-8", M1, 128_000, Adaptive, rates(5.0, 25.0, 0.5, 6.25)),
-    claude("claude-opus-4-7", M1, 128_000, Adaptive, rates(5.0, 25.0, 0.5, 6.25)),
+    KnownModel { price: None, ..unsampled("claude-mythos-preview", plain(0.0, 0.0)) },
+    unsampled("claude-opus-5", rates(5.0, 25.0, 0.5, 6.25)),
+    unsampled("claude-opus-4-8", rates(5.0, 25.0, 0.5, 6.25)),
+    unsampled("claude-opus-4-7", rates(5.0, 25.0, 0.5, 6.25)),
     claude("claude-opus-4-6", M1, 128_000, Adaptive, rates(5.0, 25.0, 0.5, 6.25)),
     claude("claude-opus-4-5", K200, 64_000, Budget, rates(5.0, 25.0, 0.5, 6.25)),
     claude("claude-opus-4-1", K200, 32_000, Budget, OPUS_4),
     // No bare `claude-opus-4`: a `claude-opus-4-9` that nobody knows must not think as this one does.
     claude("claude-opus-4-0", K200, 32_000, Budget, OPUS_4),
     claude("claude-opus-4-20250514", K200, 32_000, Budget, OPUS_4),
-    claude("claude-sonnet-5", M1, 128_000, Adaptive, rates(2.0, 10.0, 0.2, 2.5)),
+    unsampled("claude-sonnet-5", rates(2.0, 10.0, 0.2, 2.5)),
     claude("claude-sonnet-4-6", M1, 64_000, Adaptive, rates(3.0, 15.0, 0.3, 3.75)),
     // A million tokens only with a beta header, which is not sent.
     claude("claude-sonnet-4-5", K200, 64_000, Budget, SONNET_4),
@@ -137,6 +134,11 @@ const GPT_5_6_SOL: Price = above_272k(rates(5.0, 30.0, 0.5, 6.25), rates(10.0, 4
 const GPT_5_4_PRO: Price = above_272k(cached(30.0, 180.0, 3.0), cached(60.0, 270.0, 6.0));
 const GEMINI_3_PRO: Price = above(K200, cached(2.0, 12.0, 0.2), cached(4.0, 18.0, 0.4));
 
+/// A model of the generation that only takes an effort: it cannot be told how to choose its words.
+const fn unsampled(id: &'static str, price: Price) -> KnownModel {
+    KnownModel { sampling: Sampling::Neither, ..claude(id, M1, 128_000, Adaptive, price) }
+}
+
 const fn claude(
     id: &'static str,
     window: u64,
@@ -175,7 +177,13 @@ const fn model(
     thinking: Thinking,
     price: Price,
 ) -> KnownModel {
-    KnownModel { id, home, context_window, max_output_tokens, thinking, price: Some(price) }
+    let sampling = match (home, thinking) {
+        (Home::Anthropic, _) => Sampling::One,
+        (Home::OpenAi, Effort) => Sampling::WhileNotThinking,
+        (Home::OpenAi | Home::Gemini, _) => Sampling::Both,
+    };
+    let price = Some(price);
+    KnownModel { id, home, context_window, max_output_tokens, thinking, sampling, price }
 }
 
 const fn plain(input: f64, output: f64) -> Price {

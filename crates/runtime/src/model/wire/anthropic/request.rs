@@ -25,6 +25,7 @@ use crate::model::wire::{
     call_name::call_name,
     draft::kept,
     head::Head,
+    sampling::sampled,
     thinking::{Wish, as_effort, as_tokens, tokens_of, wish},
 };
 
@@ -109,12 +110,13 @@ pub(in crate::model::wire) fn body(asked: Asked<'_>) -> Result<Vec<u8>, serde_js
     let budget = budget.filter(|tokens| *tokens > 0).map(|tokens| tokens.max(LEAST_THINKING));
     // What is asked for unasked is bounded; the thinking comes on top.
     let room = budget.map_or(0, |tokens| tokens + ANSWER_ROOM);
+    let sampled = sampled(config, traits);
     let mut head = Head::new(tools)
         .with("model", model)
         .with("max_tokens", most.min(max_output_tokens.unwrap_or(NEW_MODEL_OUTPUT)).max(room))
         .with("stream", true)
-        .with_some("temperature", config.temperature)
-        .with_some("top_p", config.top_p);
+        .with_some("temperature", sampled.temperature)
+        .with_some("top_p", sampled.top_p);
     head = match (traits.thinking, wish, budget) {
         (_, _, Some(budget_tokens)) => {
             head.with("thinking", json!({"type": "enabled", "budget_tokens": budget_tokens}))

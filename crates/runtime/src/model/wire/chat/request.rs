@@ -23,6 +23,7 @@ use crate::model::wire::{
     draft::kept,
     head::Head,
     repeated::Repeated,
+    sampling::sampled,
     thinking::{Wish, as_effort, wish},
 };
 
@@ -111,12 +112,13 @@ pub(in crate::model::wire) fn body(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let Asked { request, model, config, cache_key, traits, tools, max_output_tokens } = asked;
     let longest = if traits.openai { "max_completion_tokens" } else { "max_tokens" };
+    let sampled = sampled(config, traits);
     let mut head = Head::new(tools)
         .with("model", model)
         .with("stream", true)
         .with("stream_options", json!({"include_usage": true}))
-        .with_some("temperature", config.temperature)
-        .with_some("top_p", config.top_p)
+        .with_some("temperature", sampled.temperature)
+        .with_some("top_p", sampled.top_p)
         .with_some(longest, max_output_tokens)
         .with_some("reasoning_effort", wish(config, traits.thinking).map(as_effort))
         .with_some("tool_choice", demanded(asked));

@@ -23,6 +23,7 @@ use crate::model::wire::{
     draft::kept,
     head::Head,
     repeated::Repeated,
+    sampling::sampled,
     thinking::{as_effort, wish},
 };
 
@@ -104,13 +105,14 @@ pub(in crate::model::wire) fn body(
         },
         None => (None, messages),
     };
+    let sampled = sampled(config, traits);
     let mut head = Head::new(tools)
         .with("model", model)
         .with("stream", true)
         .with("store", false)
         .with_some("instructions", instructions)
-        .with_some("temperature", config.temperature)
-        .with_some("top_p", config.top_p)
+        .with_some("temperature", sampled.temperature)
+        .with_some("top_p", sampled.top_p)
         .with_some("max_output_tokens", max_output_tokens)
         .with_some("tool_choice", (request.demand == Demand::AnyTool).then_some("required"))
         .with_some("reasoning", wished.map(|wish| json!({"effort": as_effort(wish)})));
