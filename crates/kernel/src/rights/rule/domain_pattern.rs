@@ -2,7 +2,7 @@
 //!
 //! Invariant: an IPv4 address is compared as an address, however it is written.
 
-use std::net::Ipv4Addr;
+use core::net::Ipv4Addr;
 
 use super::ToolRuleErrorKind;
 
