@@ -184,6 +184,41 @@ fn a_file_that_may_not_be_read_is_denied_in_a_line_that_is_not_understood() {
 }
 
 #[test]
+fn a_bare_denial_of_reading_holds_for_every_command_that_shows_files() {
+    let case = Case { deny: vec!["Read"], ..Case::default() };
+    for command in [
+        "cat a",
+        "env cat a",
+        "timeout 5 cat a",
+        "nice cat a",
+        "command cat a",
+        "time cat a",
+        "stdbuf -oL cat a",
+        "ls | xargs cat",
+        "find . -exec cat {} +",
+        "env git diff",
+        "wc -l < a",
+        // Names are denied, too.
+        "ls",
+        "env ls src",
+        "find .",
+        "git ls-files",
+        "git status",
+        "stat a",
+        "du -a",
+        "echo *",
+        "pwd; ls",
+    ] {
+        assert_eq!(case.command(command), "deny", "{command}");
+    }
+    for command in ["pwd", "echo cat a", "true", "git rev-parse HEAD"] {
+        assert_eq!(case.command(command), "allow", "{command}");
+    }
+    let ask = Case { ask: vec!["Read"], ..Case::default() };
+    assert_eq!(ask.command("env cat a"), "ask");
+}
+
+#[test]
 fn a_bare_rule_about_editing_holds_for_every_tool_that_writes() {
     for rule in ["Edit", "edit_file"] {
         let (arguments, paths) = write("a.txt");
@@ -683,7 +718,7 @@ fn files_that_may_not_be_read_may_not_be_read_by_commands() {
     assert_eq!(narrow.command("rg x ."), "ask");
     let all = Case { deny: vec!["Read"], ..Case::default() };
     assert_eq!(all.command("cat README.md"), "deny");
-    assert_eq!(all.command("ls"), "allow");
+    assert_eq!(all.command("pwd"), "allow");
 }
 
 #[test]

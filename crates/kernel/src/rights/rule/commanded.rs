@@ -120,8 +120,8 @@ fn read_match(pattern: Option<&PathPattern>, command: &SimpleCommand, base: From
     });
     let inputs: Vec<&Word> = inputs.map(|redirection| &redirection.target).collect();
     let Some(pattern) = pattern else {
-        let reads_files = known.is_some_and(|reads| reads != Reads::Nothing);
-        return if reads_files || !inputs.is_empty() { Match::Yes } else { Match::No };
+        let shows = !inputs.is_empty() || shows_files(&command.words);
+        return if shows { Match::Yes } else { Match::No };
     };
     let arguments = || command.words.iter().skip(1).filter(|_| known != Some(Reads::Nothing));
     let is_meant = |word: &Word| spots(word, base).iter().any(|spot| pattern.meets(spot));
@@ -138,6 +138,38 @@ fn read_match(pattern: Option<&PathPattern>, command: &SimpleCommand, base: From
         || (reader.reads == Reads::Below
             && roots(reader.words, base).iter().any(|spot| pattern.meets_below(spot)));
     if may_read { Match::Unclear } else { Match::No }
+}
+
+/// Whether a command shows what any file contains or that it is there, itself or through a program that it
+/// runs: `env cat a`, `find . -exec head {} +`, `ls`, `echo *`.
+fn shows_files(words: &[Word]) -> bool {
+    let is_wildcard = |piece: &Piece| match piece {
+        Piece::Literal(_) => false,
+        Piece::Expansion(written) => written.contains(['*', '?', '[']),
+    };
+    if words.iter().flat_map(Word::pieces).any(is_wildcard) {
+        return true;
+    }
+    // What these print is what stands in the line.
+    let is_text = matches!(words.first().and_then(Word::literal), Some("echo" | "printf"));
+    !is_text
+        && (0..words.len()).filter_map(|first| words.get(first..)).any(|words| {
+            reads(words).is_some_and(|reads| reads != Reads::Nothing) || shows_names(words)
+        })
+}
+
+/// Whether a program lists files.
+fn shows_names(words: &[Word]) -> bool {
+    const LISTERS: [&str; 9] = ["ls", "dir", "vdir", "find", "fd", "tree", "stat", "du", "locate"];
+    const OF_GIT: [&str; 3] = ["ls-files", "ls-tree", "status"];
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let Some(name) = program.literal().and_then(|path| path.rsplit('/').next()) else {
+        return false;
+    };
+    let has = |known: &[&str]| {
+        arguments.iter().filter_map(Word::literal).any(|argument| known.contains(&argument))
+    };
+    LISTERS.contains(&name) || (name == "git" && has(&OF_GIT))
 }
 
 /// A program that is known to read files, alone or behind one that runs it.

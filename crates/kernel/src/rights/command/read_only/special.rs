@@ -19,6 +19,18 @@ pub(super) fn count(arguments: &[Word]) -> Option<&Word> {
     arguments.iter().find(|word| !word.literal().is_some_and(is_number))
 }
 
+/// Processes and jobs by number. `-p` stores in a variable, whose name may be evaluated and run a command.
+pub(super) fn wait(arguments: &[Word]) -> Option<&Word> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let is_known = |text: &str| {
+        matches!(text, "-n" | "-f" | "-nf" | "-fn")
+            || is_number(text.strip_prefix('%').unwrap_or(text))
+    };
+    // The number of the last process, which only the shell sets.
+    let is_last = |word: &Word| matches!(word.pieces(), [Piece::Expansion(it)] if it == "$!");
+    arguments.iter().find(|word| !is_last(word) && !word.literal().is_some_and(is_known))
+}
+
 /// Options without operands.
 pub(super) fn no_operand(arguments: &[Word]) -> Option<&Word> {
     beyond(

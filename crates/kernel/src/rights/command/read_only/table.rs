@@ -80,7 +80,7 @@ const PROGRAMS: &[Program] = &[
     special("test", Nothing, special::test),
     any("true", Nothing),
     any("type", Nothing),
-    any("wait", Nothing),
+    special("wait", Nothing, special::wait),
     // Files as text.
     any("cat", Named),
     any("tac", Named),
