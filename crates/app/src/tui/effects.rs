@@ -292,7 +292,7 @@ impl<'a> Actions<'a> {
         let detached = Detached { globals: self.globals.clone() };
         let mut said = Vec::new();
         for Kept { id, description } in &self.kept {
-            let text = format!("Go on: {description} (you were moved to another process)");
+            let text = format!("Go on with your task: {description}");
             said.push(match detached.resume(id.as_str(), &text).await {
                 Ok(new) => format!("{id} goes on in the background as {new}"),
                 Err(why) => format!("{id} does not go on: {why}"),

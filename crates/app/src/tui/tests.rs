@@ -15,7 +15,7 @@ use attache_kernel::{
             observed::{Detail, RunEvent},
         },
         message::{self, AssistantPart, ToolCall, ToolResult},
-        outcome::{Ending, RecoveredFrom, Status},
+        outcome::{Ending, Outcome, RecoveredFrom, Status},
     },
 };
 use attache_runtime::internal::{
@@ -61,8 +61,26 @@ fn worker(number: u32) -> Arc<Assignment> {
 
 fn happened(session: &mut Session, run: &Arc<Assignment>, events: impl IntoIterator<Item = Event>) {
     for event in events {
+        let detail = match &event {
+            Event::Ended { ending } => Detail::Outcome(Box::new(outcome(ending))),
+            _ => Detail::None,
+        };
         let (run, ts) = (Arc::clone(run), THEN.to_owned());
-        session.apply(&RunEvent { run, seq: 1, ts, event, detail: Detail::None });
+        session.apply(&RunEvent { run, seq: 1, ts, event, detail });
+    }
+}
+
+/// What the runtime tells of a run that has ended.
+fn outcome(ending: &Ending) -> Outcome {
+    Outcome {
+        ending: ending.clone(),
+        turns_used: 1,
+        duration_ms: 3_740,
+        tool_uses: 0,
+        usage: Usage::default(),
+        cost_usd: None,
+        artifacts: Vec::new(),
+        changes: Vec::new(),
     }
 }
 
@@ -233,6 +251,35 @@ fn agents_in_every_phase() {
 }
 
 #[test]
+fn turns_of_a_last_chance_are_not_counted_and_an_end_read_back_has_its_time() {
+    let mut state = State { session: conversation(), ..State::default() };
+    let grace = Event::GraceStarted {
+        reason: RecoveredFrom::MaxTurns,
+        grace_ms: 60_000,
+        messages: Vec::new(),
+    };
+    let last = match turn(4) {
+        Event::TurnStarted { turn, progress, .. } => {
+            Event::TurnStarted { turn, grace: true, progress }
+        }
+        other => other,
+    };
+    happened(&mut state.session, &worker(1), [Event::Started, turn(3), grace, last]);
+    assert!(shown(&state, 80, 24).contains("  Grace turn (15s/300s)\n"), "{state:?}");
+    assert!(shown(&state, 40, 24).contains("  grace 15s\n"), "{state:?}");
+    // A journal has the event, not the totals.
+    state.session.apply(&RunEvent {
+        run: worker(1),
+        seq: 9,
+        ts: "2026-11-07T10:00:06.250Z".to_owned(),
+        event: ended(Status::MaxTurns, "", Some("no answer")),
+        detail: Detail::None,
+    });
+    let screen = shown(&state, 80, 24);
+    assert!(screen.contains("Failed (max_turns) after 6.2 s (3 turns)"), "{screen}");
+}
+
+#[test]
 fn the_block_that_has_the_focus_is_marked_and_its_keys_are_told() {
     let mut state = State { session: conversation(), ..State::default() };
     let found = [Event::Started, turn(1), replied("I look.", &[])];
@@ -389,6 +436,81 @@ fn questions_name_the_agent_the_change_and_the_reason() {
     check("question", &state);
     state.questions[0].stage = Stage::Words("not there".to_owned());
     check("question-words", &state);
+}
+
+fn board() -> Page {
+    let row = |id: &str, state: RunState| Row {
+        id: id.to_owned(),
+        cells: vec![Cell::same(Tone::Name, format!("{:<11} {id}", state.as_str()))],
+        state: Some(state),
+        turns: 2,
+    };
+    let rows = [row("agent-1", RunState::Running), row("agent-2", RunState::Completed)];
+    Page::List(ListPage::new(ListKind::Tasks, rows.to_vec()))
+}
+
+#[test]
+fn esc_stops_the_turn_while_a_question_is_open() {
+    let pressed = |state: &mut State, code| {
+        let key = KeyEvent::new(code, KeyModifiers::NONE);
+        update(state, Message::Key(key, Pace::Fresh))
+    };
+    let questions = vec![Asked::new(asked())];
+    let mut state = State { session: conversation(), questions, ..State::default() };
+    let screen = shown(&state, 80, 24);
+    assert!(screen.contains("[n]o  [a]bort  Esc stops the turn"), "{screen}");
+    // Where words are written, it goes back to the keys.
+    pressed(&mut state, KeyCode::Char('n'));
+    assert_eq!(state.questions[0].stage, Stage::Words(String::new()));
+    assert_eq!(pressed(&mut state, KeyCode::Esc), []);
+    assert_eq!(state.questions[0].stage, Stage::Choosing);
+    assert_eq!(pressed(&mut state, KeyCode::Esc), [Effect::Stop]);
+    // Nothing is lost of what is typed when a question comes up.
+    let mut state = State { session: conversation(), ..State::default() };
+    pressed(&mut state, KeyCode::Char('e'));
+    update(&mut state, Message::Asked(asked()));
+    let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+    let sent = update(&mut state, Message::Key(enter, Pace::Flowing));
+    assert!(sent.contains(&Effect::Tell("e".to_owned())), "{sent:?}");
+}
+
+#[test]
+fn the_board_is_used_while_a_question_is_open() {
+    let press = |state: &mut State, code, modifiers| {
+        update(state, Message::Key(KeyEvent::new(code, modifiers), Pace::Fresh))
+    };
+    let open = || {
+        let mut question = asked();
+        question.preview = Some("a line\n".repeat(60));
+        let questions = vec![Asked::new(question)];
+        let size = Size::new(80, 24);
+        State { page: Some(board()), questions, screen: size, ..State::default() }
+    };
+    let none = KeyModifiers::NONE;
+    for (code, modifiers) in [
+        (KeyCode::Esc, none),
+        (KeyCode::Char('q'), none),
+        (KeyCode::Char('t'), KeyModifiers::CONTROL),
+    ] {
+        let mut state = open();
+        assert_eq!(press(&mut state, code, modifiers), []);
+        assert!(state.page.is_none() && state.questions.len() == 1, "{code:?}");
+    }
+    let mut state = open();
+    press(&mut state, KeyCode::Down, none);
+    let Some(Page::List(list)) = &state.page else { panic!("{:?}", state.page) };
+    assert_eq!((list.chosen, state.questions[0].scroll), (1, 0));
+    // All of the change would cover the board.
+    press(&mut state, KeyCode::Char('v'), none);
+    check("board-question", &state);
+    // Letters of a message are not answers.
+    press(&mut state, KeyCode::Char('m'), none);
+    assert_eq!(press(&mut state, KeyCode::Char('y'), none), []);
+    assert!(shown(&state, 80, 24).contains(" message: y"), "{}", shown(&state, 80, 24));
+    press(&mut state, KeyCode::Esc, none);
+    let answer = Effect::Answer(QuestionId::new("agent-1/1"), ApprovalAnswer::Session);
+    assert_eq!(press(&mut state, KeyCode::Char('s'), none), [answer]);
+    assert!(state.page.is_some() && state.questions.is_empty());
 }
 
 #[test]

@@ -279,6 +279,11 @@ fn loaded(state: &mut State, page: Page) {
 }
 
 fn pasted(state: &mut State, text: &str) -> Vec<Effect> {
+    // A full screen takes no text, unless a message is being written there.
+    if let Some(Page::List(ListPage { message: Some(words), .. })) = &mut state.page {
+        words.push_str(&text.replace(['\r', '\n'], " "));
+        return Vec::new();
+    }
     if let Some(question) = state.questions.first_mut() {
         // A text that was pasted is not an answer; it may be words for one.
         if let super::state::question::Stage::Words(words) = &mut question.stage {
@@ -286,11 +291,7 @@ fn pasted(state: &mut State, text: &str) -> Vec<Effect> {
         }
         return Vec::new();
     }
-    if let Some(page) = &mut state.page {
-        // A full screen takes no text, unless a message is being written there.
-        if let Page::List(ListPage { message: Some(words), .. }) = page {
-            words.push_str(&text.replace(['\r', '\n'], " "));
-        }
+    if state.page.is_some() {
         return Vec::new();
     }
     state.composer.insert(text);

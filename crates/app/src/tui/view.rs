@@ -20,7 +20,7 @@ use self::parts::{Gaps, Part, fitting};
 use super::{
     markdown,
     screen::Frame,
-    state::{Offer, Request, State, blocks::Blocks, session::Phase},
+    state::{Offer, Request, State, blocks::Blocks, page::Page, question::Asked, session::Phase},
     text::{cut, first_line, plain, span, wrapped},
     theme::Theme,
 };
@@ -63,20 +63,31 @@ pub(crate) fn finished(
 /// What is on the screen below what is finished: a full screen, or the live part of the conversation.
 pub(crate) fn frame(state: &State, moment: &Moment) -> Frame {
     let Some(page) = &state.page else { return live(state, moment) };
-    let mut frame = page::frame(page, moment);
-    if let Some(question) = state.questions.first() {
-        let (lines, cursor) = question::lines(question, state, moment);
-        let from = frame.lines.len().saturating_sub(lines.len());
-        frame.lines.truncate(from);
-        frame.cursor = cursor.and_then(|(column, row)| {
-            Some((u16::try_from(column).ok()?, u16::try_from(row + from).ok()?))
-        });
-        frame.lines.extend(lines);
-    }
+    let mut frame = match state.questions.first() {
+        Some(question) => beside(page, question, state, moment),
+        None => page::frame(page, false, moment),
+    };
     if let (Some(hint), Some(last)) = (state.hint(), frame.lines.last_mut()) {
         let text = format!(" {}", plain(&hint));
         *last = cut(Line::styled(text, moment.theme.tone(Tone::Warning)), moment.width());
     }
+    frame
+}
+
+/// A full screen with a question below it.
+fn beside(page: &Page, question: &Asked, state: &State, moment: &Moment) -> Frame {
+    let (lines, cursor) = question::lines(question, state, moment);
+    let left = moment.height().saturating_sub(lines.len());
+    let height = u16::try_from(left.max(page::FEWEST)).unwrap_or(u16::MAX);
+    let size = Size::new(moment.size.width, height);
+    let mut frame = page::frame(page, true, &Moment { size, ..*moment });
+    frame.lines.truncate(left);
+    // A message that is being written keeps the cursor.
+    frame.cursor = frame.cursor.or_else(|| {
+        let (column, row) = cursor?;
+        Some((u16::try_from(column).ok()?, u16::try_from(row + left).ok()?))
+    });
+    frame.lines.extend(lines);
     frame
 }
 

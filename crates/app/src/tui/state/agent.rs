@@ -5,7 +5,10 @@ use attache_kernel::{
     model::usage::Cost,
     run::{
         assignment::Assignment,
-        event::{Event, observed::RunEvent},
+        event::{
+            Event,
+            observed::{Detail, RunEvent},
+        },
         message::{Message, text_of},
         outcome::Status,
     },
@@ -40,12 +43,16 @@ pub(crate) struct Agent {
     pub(crate) place: (u32, usize),
     /// Whether it was one of many: then it has a line, not a block.
     pub(crate) is_crowded: bool,
-    /// The turn it is in.
+    /// The turn it is in; those of its last chance are not counted.
     pub(crate) turn: u32,
     /// Turns there may be.
     pub(crate) max_turns: u32,
-    /// Its clock.
+    /// Whether it has its last chance.
+    pub(crate) is_in_grace: bool,
+    /// Its clock; once it has ended, the time from its start to its end.
     pub(crate) clock: Clock,
+    /// When it began, in milliseconds.
+    began_ms: Option<u64>,
     /// How many of its questions are open.
     asking: u32,
     /// Tokens it has used.
@@ -106,7 +113,9 @@ impl Agent {
             is_crowded: false,
             turn: 0,
             max_turns: run.limits.max_turns,
+            is_in_grace: false,
             clock: Clock::stopped(u64::from(run.limits.max_time_seconds)),
+            began_ms: None,
             asking: 0,
             tokens: 0,
             cost: Cost::default(),
@@ -131,6 +140,7 @@ impl Agent {
             Event::Queued { ahead } => self.phase = Phase::Queued(*ahead),
             Event::Started => {
                 self.phase = Phase::Working;
+                self.began_ms = Some(now);
                 self.clock.go_on(now);
             }
             Event::ApprovalResolved { .. } | Event::ServerAnswered => {
@@ -141,13 +151,13 @@ impl Agent {
                 }
             }
             Event::TurnStarted { turn, grace, progress, .. } => {
-                self.turn = *turn;
                 self.max_turns = progress.max_turns;
                 self.clock.max_seconds = progress.max_seconds;
                 self.clock.shows(progress.elapsed_seconds, now);
                 self.asking = 0;
                 self.calls.clear();
                 if !grace {
+                    self.turn = *turn;
                     self.phase = Phase::Working;
                 }
             }
@@ -174,12 +184,13 @@ impl Agent {
             Event::Compacted(_) => self.say(Said::Note("its context was freed".to_owned())),
             Event::GraceStarted { reason, grace_ms, .. } => {
                 let seconds = grace_ms / 1000;
+                self.is_in_grace = true;
                 self.say(Said::Note(format!("{}: last chance to answer", reason.as_str())));
                 self.phase = Phase::Grace(format!("{}, {seconds}s left", reason.as_str()));
             }
             Event::Ended { ending } => {
                 self.phase = Phase::Ended(ending.status);
-                self.clock.pause(now);
+                self.count_up(&seen.detail, now);
                 self.calls.clear();
                 if let Some(error) = &ending.error {
                     self.say(Said::Error(error.clone()));
@@ -189,6 +200,21 @@ impl Agent {
             }
             _ => {}
         }
+    }
+
+    /// Its turns and its time as its result has them. A journal has no totals; its times give the same.
+    fn count_up(&mut self, detail: &Detail, now_ms: u64) {
+        let took_ms = match detail {
+            Detail::Outcome(outcome) => {
+                self.turn = outcome.turns_used;
+                outcome.duration_ms
+            }
+            Detail::None | Detail::Arguments(_) => match self.began_ms {
+                Some(began) => now_ms.saturating_sub(began),
+                None => self.clock.milliseconds(now_ms),
+            },
+        };
+        self.clock.ended(took_ms);
     }
 
     /// Its process is gone, and it with it.

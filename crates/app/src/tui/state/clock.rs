@@ -56,6 +56,12 @@ impl Clock {
         *self = Self { elapsed_ms: seconds * 1000, as_of_ms: now_ms, is_paused: false, ..*self };
     }
 
+    /// It shows that time from now on.
+    pub(crate) fn ended(&mut self, elapsed_ms: u64) {
+        self.elapsed_ms = elapsed_ms;
+        self.is_paused = true;
+    }
+
     /// It shows what it said last.
     pub(crate) fn freeze(&mut self) {
         self.is_paused = true;

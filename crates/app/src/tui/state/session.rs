@@ -250,8 +250,10 @@ impl Session {
                     self.phase = Phase::Working;
                 }
             }
-            Event::TurnStarted { turn, .. } => {
-                self.turn = *turn;
+            Event::TurnStarted { turn, grace, .. } => {
+                if !grace {
+                    self.turn = *turn;
+                }
                 self.asking = 0;
                 self.phase = Phase::Working;
                 self.calls.clear();

@@ -1,4 +1,5 @@
-//! What each key does: in a question first, then in an offer, then in the input.
+//! What each key does: in a question first, then in an offer, then in the input. Beside a full screen, a question has
+//! only the letters that answer it.
 
 use attache_runtime::internal::approvals::ApprovalAnswer;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -10,6 +11,7 @@ use crate::{
     tui::state::{
         Hint, Request, State,
         composer::Move,
+        page::{ListPage, Page},
         question::{Asked, Stage},
     },
 };
@@ -38,13 +40,20 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent, pace: Pace) -> Vec<Effec
     }
     if let Some(asked) = state.questions.first_mut() {
         asked.is_guarded &= pace == Pace::Flowing;
-        if asked.is_guarded {
-            written(state, key, is_control);
-            return hint(state, "a question came up while you typed: pause, then answer it");
+        if asked.is_guarded && state.page.is_none() {
+            let effects = written(state, key, is_control);
+            hint(state, "a question came up while you typed: pause, then answer it");
+            return effects;
         }
-        let is_board = is_control && key.code == KeyCode::Char('t');
-        if is_board && state.page.is_none() && asked.stage == Stage::Choosing {
-            return vec![Effect::Load(Load::Tasks)];
+        if !is_for(asked, state.page.as_ref(), key) {
+            return page::pressed(state, key);
+        }
+        if state.page.is_none() && asked.stage == Stage::Choosing {
+            match key.code {
+                KeyCode::Char('t') if is_control => return vec![Effect::Load(Load::Tasks)],
+                KeyCode::Esc => return leaving::escaped(state),
+                _ => {}
+            }
         }
         return answered(asked, key, state.screen).map_or_else(Vec::new, |answer| {
             let asked = state.questions.remove(0);
@@ -83,6 +92,24 @@ fn is_leaving(asked: Option<&Hint>, state: &State) -> bool {
         && state.session.agents.iter().any(|agent| agent.is_background)
 }
 
+/// Whether a key is for the question. Beside a full screen, only those are that answer it, or that write its words;
+/// a message that is being written there has them all.
+fn is_for(asked: &Asked, page: Option<&Page>, key: KeyEvent) -> bool {
+    let is_held = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+    match (page, &asked.stage) {
+        (Some(Page::List(ListPage { message: Some(_), .. })), _) => false,
+        (None, _) | (Some(_), Stage::Words(_) | Stage::Value { .. }) => true,
+        (Some(_), Stage::Choosing) => {
+            let answers = ['y', 's', 'n', 'a', 'v'];
+            let letter = |code| match code {
+                KeyCode::Char(letter) => Some(letter.to_ascii_lowercase()),
+                _ => None,
+            };
+            !is_held && letter(key.code).is_some_and(|letter| answers.contains(&letter))
+        }
+    }
+}
+
 /// What a key says to a question; none if it says nothing yet.
 fn answered(asked: &mut Asked, key: KeyEvent, screen: Size) -> Option<ApprovalAnswer> {
     if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
@@ -108,10 +135,10 @@ fn answered(asked: &mut Asked, key: KeyEvent, screen: Size) -> Option<ApprovalAn
         (Stage::Choosing, KeyCode::Char('a' | 'A')) | (Stage::Value { .. }, KeyCode::Esc) => {
             return Some(ApprovalAnswer::Abort);
         }
-        (Stage::Choosing, KeyCode::Char('n' | 'N') | KeyCode::Esc) => {
+        (Stage::Choosing, KeyCode::Char('n' | 'N')) => {
             asked.stage = Stage::Words(String::new());
         }
-        (Stage::Choosing, KeyCode::Char('v')) => asked.is_whole = !asked.is_whole,
+        (Stage::Choosing, KeyCode::Char('v' | 'V')) => asked.is_whole = !asked.is_whole,
         (Stage::Choosing, KeyCode::Up) => asked.scroll_by(-1, screen),
         (Stage::Choosing, KeyCode::Down) => asked.scroll_by(1, screen),
         (Stage::Choosing, KeyCode::PageUp) => asked.scroll_by(-PAGE, screen),

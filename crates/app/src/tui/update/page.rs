@@ -26,8 +26,9 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     let is_busy = state.session.is_open();
     let next = match &mut state.page {
         None => return Vec::new(),
-        Some(Page::Text(page)) => read(page, key, room(state.screen)),
         Some(Page::List(list)) if list.message.is_some() => written(list, key),
+        Some(page) if key.modifiers.contains(KeyModifiers::CONTROL) => held(page, key.code),
+        Some(Page::Text(page)) => read(page, key, room(state.screen)),
         Some(Page::List(list)) => chosen(list, key),
     };
     match next {
@@ -47,14 +48,27 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent) -> Vec<Effect> {
     }
 }
 
-/// The wheel moves what is read: the change that is asked about, or the page.
+/// The wheel moves what is read: the page, or the change that is asked about.
 pub(super) fn wheeled(state: &mut State, by: isize) {
-    match (state.questions.first_mut(), &mut state.page) {
-        (Some(asked), _) => asked.scroll_by(by, state.screen),
-        (None, Some(Page::Text(page))) => page.step(by, room(state.screen)),
-        (None, Some(Page::List(list))) => list.step(by.signum()),
+    match (&mut state.page, state.questions.first_mut()) {
+        (Some(Page::Text(page)), _) => page.step(by, room(state.screen)),
+        (Some(Page::List(list)), _) => list.step(by.signum()),
+        (None, Some(asked)) => asked.scroll_by(by, state.screen),
         (None, None) => {}
     }
+}
+
+/// A key with Ctrl held: the one that opened the board closes it.
+fn held(page: &Page, code: KeyCode) -> Next {
+    let list = match page {
+        Page::List(list) => Some(list),
+        Page::Text(page) => page.back.as_deref(),
+    };
+    let is_board = list.is_some_and(|list| list.kind == ListKind::Tasks);
+    if is_board && code == KeyCode::Char('t') {
+        return Next::Close(Vec::new());
+    }
+    Next::Stay(Vec::new())
 }
 
 fn read(page: &mut TextPage, key: KeyEvent, room: Size) -> Next {

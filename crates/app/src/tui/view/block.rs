@@ -120,13 +120,8 @@ fn name(agent: &Agent, moment: &Moment) -> Vec<Span<'static>> {
 
 /// `Turn 3/50 (12s/300s)`; `3/50 12s` where there is little room.
 fn progress(agent: &Agent, moment: &Moment) -> String {
-    let seconds = agent.clock.seconds(moment.now_ms);
-    let (turn, most) = (agent.turn, agent.max_turns);
-    let turns = if moment.width() < NARROW {
-        format!("{turn}/{most} {seconds}s")
-    } else {
-        format!("Turn {turn}/{most} ({seconds}s/{}s)", agent.clock.max_seconds)
-    };
+    let took = time(agent.clock.milliseconds(moment.now_ms));
+    let turns = turns(agent, moment);
     match &agent.phase {
         Phase::Starting => "starting".to_owned(),
         Phase::Queued(0) => "queued, next".to_owned(),
@@ -135,15 +130,25 @@ fn progress(agent: &Agent, moment: &Moment) -> String {
         Phase::Working | Phase::Retrying(_) | Phase::Grace(_) if agent.clock.is_paused() => {
             format!("{turns} paused")
         }
-        Phase::Ended(Status::Goal) if agent.is_crowded => time(seconds * 1000),
-        Phase::Ended(status) if agent.is_crowded => {
-            format!("{}{}", ended(*status), time(seconds * 1000))
-        }
+        Phase::Ended(Status::Goal) if agent.is_crowded => took,
+        Phase::Ended(status) if agent.is_crowded => format!("{}{took}", ended(*status)),
         Phase::Ended(status) => {
-            let turns = count(u64::from(turn), "turn");
-            format!("{}{} ({turns})", ended(*status), time(seconds * 1000))
+            let turns = count(u64::from(agent.turn), "turn");
+            format!("{}{took} ({turns})", ended(*status))
         }
         Phase::Working | Phase::Retrying(_) | Phase::Grace(_) => turns,
+    }
+}
+
+/// The turn that it is in, and its clock. Turns of a last chance have no number.
+fn turns(agent: &Agent, moment: &Moment) -> String {
+    let seconds = agent.clock.seconds(moment.now_ms);
+    let (turn, most) = (agent.turn, agent.max_turns);
+    match (agent.is_in_grace, moment.width() < NARROW) {
+        (true, true) => format!("grace {seconds}s"),
+        (true, false) => format!("Grace turn ({seconds}s/{}s)", agent.clock.max_seconds),
+        (false, true) => format!("{turn}/{most} {seconds}s"),
+        (false, false) => format!("Turn {turn}/{most} ({seconds}s/{}s)", agent.clock.max_seconds),
     }
 }
 

@@ -20,11 +20,14 @@ use crate::{
     },
 };
 
-/// A page that fills the screen.
-pub(super) fn frame(page: &Page, moment: &Moment) -> Frame {
+/// The fewest lines of a page: title, rule, a row, keys.
+pub(super) const FEWEST: usize = 4;
+
+/// A page that fills the screen, or what a question leaves of it.
+pub(super) fn frame(page: &Page, is_asked: bool, moment: &Moment) -> Frame {
     match page {
         Page::Text(page) => text(page, moment),
-        Page::List(list) => listed(list, moment),
+        Page::List(list) => listed(list, is_asked, moment),
     }
 }
 
@@ -57,7 +60,7 @@ fn text(page: &TextPage, moment: &Moment) -> Frame {
     framed(&page.title, body, keys, moment)
 }
 
-fn listed(list: &ListPage, moment: &Moment) -> Frame {
+fn listed(list: &ListPage, is_asked: bool, moment: &Moment) -> Frame {
     let room = usize::from(room(moment.size).height);
     let first = (list.chosen + 1).saturating_sub(room);
     let shown: Vec<&Row> = list.rows.iter().skip(first).take(room).collect();
@@ -81,7 +84,11 @@ fn listed(list: &ListPage, moment: &Moment) -> Frame {
     if body.is_empty() {
         body.push(Line::styled("  nothing yet", moment.theme.tone(Tone::Faint)));
     }
-    let (title, keys) = keys(list.kind);
+    let (title, mut keys) = keys(list.kind);
+    if is_asked && list.kind == ListKind::Tasks {
+        // The letter answers the question.
+        keys.remove(STOP);
+    }
     let Some(words) = &list.message else { return framed(title, body, keys, moment) };
     let label = " message: ";
     // Its end is always seen.
@@ -99,6 +106,9 @@ fn listed(list: &ListPage, moment: &Moment) -> Frame {
     frame
 }
 
+/// Where the key that stops a run is among those of the board.
+const STOP: usize = 1;
+
 /// The title of a list, and its keys.
 fn keys(kind: ListKind) -> (&'static str, Vec<Part>) {
     match kind {
@@ -111,7 +121,7 @@ fn keys(kind: ListKind) -> (&'static str, Vec<Part>) {
                 Part::new(5, ["g background", "g bg", "g"]),
                 Part::new(4, ["r resume", "r res", "r"]),
                 Part::new(3, ["b branch", "b br", "b"]),
-                Part::new(9, ["q", "q"]),
+                Part::new(9, ["q close", "q"]),
             ],
         ),
         ListKind::Conversations => (
