@@ -3,6 +3,8 @@
 //! Invariant: the main agent reaches only the runs of its own session, a subagent only those below it, and a
 //! client only those it may reach.
 
+use std::collections::BTreeMap;
+
 use attache_kernel::{
     id::{AgentName, RunId},
     run::transcript::fold,
@@ -114,13 +116,45 @@ pub(crate) async fn what_became_of(
     agents: Vec<RunId>,
     store: &dyn Store,
 ) -> Option<(String, Vec<RunId>)> {
+    if agents.is_empty() {
+        return None;
+    }
+    let continued = continued_by(store).await;
     let mut told = Vec::with_capacity(agents.len());
     for id in &agents {
-        told.push(match RecordedRun::read(id.as_str(), store).await {
+        let newest = newest(id, &continued);
+        told.push(match RecordedRun::read(newest.as_str(), store).await {
             Ok(run) if run.has_ended => report::one(&run.result),
-            Ok(run) => report::interrupted(id, &run.result.agent_type),
-            Err(_) => report::interrupted(id, &AgentName::new("agent")),
+            Ok(run) if matches!(run.state, RunState::Queued | RunState::Running) => {
+                report::elsewhere(newest, &run.result.agent_type)
+            }
+            Ok(run) => report::interrupted(newest, &run.result.agent_type),
+            Err(_) => report::interrupted(newest, &AgentName::new("agent")),
         });
     }
-    (!told.is_empty()).then(|| (report::left_behind(told.into_iter()), agents))
+    Some((report::left_behind(told.into_iter()), agents))
+}
+
+/// The newest run that continues each run which was resumed. A list that cannot be read has none.
+async fn continued_by(store: &dyn Store) -> BTreeMap<RunId, RunId> {
+    let mut continued = BTreeMap::new();
+    for run in store.list().await.unwrap_or_default() {
+        if let Some(before) = run.resumed_from.filter(|_| !run.is_branch) {
+            // The newest come first.
+            continued.entry(before).or_insert(run.agent_id);
+        }
+    }
+    continued
+}
+
+/// The last run that goes on with an agent: it may have been moved to another process.
+fn newest<'a>(id: &'a RunId, continued: &'a BTreeMap<RunId, RunId>) -> &'a RunId {
+    let mut newest = id;
+    for _ in 0..continued.len() {
+        match continued.get(newest) {
+            Some(next) => newest = next,
+            None => break,
+        }
+    }
+    newest
 }

@@ -120,6 +120,15 @@ pub(super) fn interrupted(agent_id: &RunId, agent_type: &AgentName) -> String {
     .to_string()
 }
 
+/// An agent that goes on in another process.
+pub(super) fn elsewhere(agent_id: &RunId, agent_type: &AgentName) -> String {
+    let message = "it goes on in another process; TaskOutput returns its result";
+    json!({
+        "agent_type": agent_type, "agent_id": agent_id, "status": "running", "message": message,
+    })
+    .to_string()
+}
+
 fn shortened(told: &mut Value) {
     let Some(Value::String(result)) = told.get_mut("result") else { return };
     if result.len() <= LONGEST_ANNOUNCED {

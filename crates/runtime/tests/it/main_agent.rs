@@ -560,6 +560,50 @@ async fn after_a_crash_the_main_agent_learns_once_what_became_of_its_agents() {
     assert_eq!(about, 1, "{last:?}");
 }
 
+/// A conversation was left, and its agent went on by itself.
+#[tokio::test]
+async fn the_main_agent_learns_the_result_of_an_agent_that_went_on_without_it() {
+    let office = office([vec![in_background("cut")], vec![Act::Says("waiting")]]);
+    let cut = office.gate("cut");
+    let main = office.begin().await;
+    let id = main.id().to_string();
+    office.script.reached.notified().await;
+    let mut seen = main.events(1);
+    while !matches!(seen.next().await.unwrap().event, Event::Awaiting { .. }) {}
+    let child = office.runtime.runs().into_iter().find(|run| run != main.id()).unwrap();
+    let cut_off = office.runtime.handle(&child).unwrap();
+    let Office { folder, script, runtime: first } = office;
+    first.settled().await;
+    drop((first, seen));
+    main.result().await.unwrap_err();
+    cut_off.result().await.unwrap_err();
+    drop((main, cut_off));
+    cut.notify_one();
+    let second = runtime(&folder, &script, |builder| builder);
+    let go_on = |id: String| {
+        let second = second.clone();
+        async move {
+            let earlier = second.earlier(&id).await.unwrap();
+            let order = Order { model: Some("scripted".into()), ..Order::new(earlier, "go on") };
+            second
+                .start(second.prepare(order).await.unwrap())
+                .await
+                .unwrap()
+                .result()
+                .await
+                .unwrap()
+        }
+    };
+    let went_on = go_on(child.to_string()).await;
+    script.main.lock().unwrap().push_back(vec![Act::Says("I know.")]);
+    go_on(id).await;
+    let asked = script.asked.lock().unwrap().clone();
+    let last = told(asked.last().unwrap());
+    let about = last.iter().find(|text| text.contains("What became of")).unwrap();
+    assert!(about.contains(went_on.agent_id.as_str()), "{about}");
+    assert!(about.contains("\"goal\"") && !about.contains("interrupted"), "{about}");
+}
+
 #[tokio::test]
 async fn the_events_of_a_tree_come_in_order() {
     let office = office([vec![task("a"), task("b")], vec![Act::Says("ok")]]);
