@@ -159,9 +159,9 @@ pub mod store {
 
 pub mod tasks {
     pub use crate::tasks::{
-        Client, ClientReach, DetachedOrder, DetachedSubject, FileStates, LaunchFuture, Launcher,
-        Links, RecordedError, RecordedRun, RulesWatch, RunHandle, Runs, RuntimeDropped, Start,
-        StartError, TreeBudgetStart, TreeLimits, new_run_id, new_session_id,
+        Client, ClientReach, DetachedOrder, DetachedSubject, FailedChild, FileStates, LaunchFuture,
+        Launcher, Links, RecordedError, RecordedRun, RulesWatch, RunHandle, Runs, RuntimeDropped,
+        Start, StartError, TreeBudgetStart, TreeLimits, new_run_id, new_session_id,
     };
 }
 

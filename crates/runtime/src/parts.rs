@@ -33,7 +33,7 @@ pub use crate::{
         Durability, Held, JournalWriter, Mail, MailKind, Mailbox, Options, Posted, ResumeClaim,
         RunState, Secrets, SessionSpending, StoreFuture, Summary, Transcript,
     },
-    tasks::{Child, DelegateError, InboxError, RuntimeDropped},
+    tasks::{Child, DelegateError, FailedChild, InboxError, RuntimeDropped},
     tool::{
         AnswerForm, Caller, ChangeSink, FileGuard, Foresight, ForesightFuture, SeenFiles,
         artifacts::Artifacts,

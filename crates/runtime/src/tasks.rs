@@ -7,9 +7,11 @@ mod call_rules;
 mod children;
 mod client;
 mod delegate;
+mod failed_children;
 mod going;
 mod handle;
 mod inbox;
+mod lanes;
 mod news;
 mod recorded;
 mod rules_watch;
@@ -27,6 +29,7 @@ use tokio::sync::Notify;
 pub(crate) use self::{
     call_rules::{AgentAsks, Permissions},
     children::Children,
+    failed_children::FailedChildren,
     handle::LiveRun,
     inbox::{LastLook, Letters, letterbox},
     news::{News, NewsItem},
@@ -40,6 +43,7 @@ pub use self::{
     children::Child,
     client::{Client, ClientReach, DetachedOrder, DetachedSubject, LaunchFuture, Launcher},
     delegate::{Delegate, DelegateError},
+    failed_children::FailedChild,
     handle::{RunHandle, RuntimeDropped},
     inbox::{Inbox, InboxError},
     recorded::{RecordedError, RecordedRun},

@@ -30,7 +30,7 @@ use crate::{
   attache exec --resume last \"and now the docs\"
   attache exec \"check every crate in the background\" --detach
 
-Exit code 0: it answered. 1: it ended otherwise. 2: wrong usage. 130: interrupted.")]
+Exit code 0: it answered. 1: it ended otherwise, or an agent that it started failed and no later one took its place. 2: wrong usage. 130: interrupted.")]
 pub(crate) struct ExecArgs {
     /// What to do; `-` reads it from standard input, and after words adds that to them.
     prompt: Vec<String>,

@@ -20,8 +20,9 @@ use attache_kernel::{
 };
 use attache_runtime::internal::{
     approvals::{ApproveAll, Approver},
+    events::TreeEvents,
     host::{Order, Prepared},
-    tasks::StartError,
+    tasks::{FailedChild, StartError},
 };
 use clap::{ArgMatches, Args, ValueEnum, builder::PossibleValuesParser};
 use tokio_util::sync::CancellationToken;
@@ -361,21 +362,7 @@ pub(super) async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<(Exit, Ru
     let started = runtime.start_watched(prepared).await;
     let (handle, events) = started.map_err(|error| start_failure(&error))?;
     let (over, cut_short) = (CancellationToken::new(), CancellationToken::new());
-    let shown = async {
-        match format {
-            RunFormat::StreamJson => {
-                stream::print(events, &printer).await;
-                Shown::Cut
-            }
-            RunFormat::Text | RunFormat::Json if !setup.quiet => {
-                Progress::new(&printer).show(events).await
-            }
-            RunFormat::Text | RunFormat::Json => {
-                drop(events);
-                Shown::Cut
-            }
-        }
-    };
+    let shown = show(events, format, setup.quiet, &printer);
     let working = async {
         let result = handle.result().await;
         over.cancel();
@@ -386,11 +373,13 @@ pub(super) async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<(Exit, Ru
     };
     let answers = async {
         if args.answers == Answers::Each && format == RunFormat::Text {
-            answers::print_each(&handle, &printer, setup.quiet).await;
+            answers::print_each(&handle, &printer, setup.quiet).await
+        } else {
+            String::new()
         }
     };
     let everything = async {
-        let (result, shown, ()) = tokio::join!(working, shown, answers);
+        let (result, shown, streamed) = tokio::join!(working, shown, answers);
         let result = match result {
             Ok(result) => result,
             Err(error) => {
@@ -404,7 +393,10 @@ pub(super) async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<(Exit, Ru
                 return Ok::<_, Failure>(failure.exit);
             }
         };
+        let is_on_screen = !streamed.is_empty() && streamed.trim() == result.result.trim();
+        let shown = if is_on_screen { Shown::WithTheAnswer } else { shown };
         let exit = report(&result, format, shown, handle.is_cancelled(), setup, &printer).await?;
+        let exit = with_children(exit, &handle.failed_children(), setup, &printer);
         if !setup.quiet {
             pending::tell(&result, &store, &printer).await;
         }
@@ -431,6 +423,18 @@ pub(super) async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<(Exit, Ru
     Ok((exit, handle.id().clone()))
 }
 
+/// Shows what happens while a run goes on.
+async fn show(events: TreeEvents, format: RunFormat, is_quiet: bool, printer: &Printer) -> Shown {
+    match format {
+        RunFormat::StreamJson => {
+            stream::print(events, printer).await;
+            Shown::Cut
+        }
+        RunFormat::Text | RunFormat::Json if !is_quiet => Progress::new(printer).show(events).await,
+        RunFormat::Text | RunFormat::Json => Shown::Cut,
+    }
+}
+
 async fn report(
     result: &RunResult,
     format: RunFormat,
@@ -443,7 +447,9 @@ async fn report(
     let printed = match format {
         RunFormat::Json => print::json_text(result).map_err(cannot)?,
         RunFormat::StreamJson => stream::result(result).map_err(cannot)?,
-        RunFormat::Text if result.result.trim().is_empty() => String::new(),
+        RunFormat::Text if result.result.trim().is_empty() || shown == Shown::WithTheAnswer => {
+            String::new()
+        }
         RunFormat::Text => print::markdown(&result.result),
     };
     printer.result(printed).await;
@@ -474,6 +480,28 @@ async fn report(
         _ if interrupted => Exit::Interrupted,
         _ => Exit::Unsuccessful,
     })
+}
+
+/// The same, unless an agent failed that the run had started: a script is not to take that for success.
+fn with_children(exit: Exit, failed: &[FailedChild], setup: &Setup, printer: &Printer) -> Exit {
+    const MOST_NAMED: usize = 5;
+    if !setup.quiet {
+        for FailedChild { agent_id, agent_type, status } in failed.iter().take(MOST_NAMED) {
+            let status = status.as_str();
+            printer.aside(&format!(
+                "{} `{agent_type}` did not reach its goal ({status}): attache output {agent_id}",
+                paint(Tone::Bad, "failed:")
+            ));
+        }
+        let more = failed.len().saturating_sub(MOST_NAMED);
+        if more > 0 {
+            printer.aside(&format!("{more} more did not reach their goal: attache tasks"));
+        }
+    }
+    match exit {
+        Exit::Success if !failed.is_empty() => Exit::Unsuccessful,
+        exit => exit,
+    }
 }
 
 /// Whether a provider answered and counted nothing.

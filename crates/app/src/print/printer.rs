@@ -89,6 +89,11 @@ impl Printer {
         self.err.live
     }
 
+    /// Whether what a model says is shown as it comes where results are printed, too.
+    pub(crate) fn shows_text_live(&self) -> bool {
+        self.is_live() && Stream::Out.is_terminal()
+    }
+
     /// Prints a line to standard error. Never waits.
     pub(crate) fn aside(&self, text: &str) {
         self.show(Change::Line(text.to_owned()));

@@ -31,6 +31,8 @@ pub(crate) struct Progress<'a> {
     runs: BTreeMap<String, RunUnderWay>,
     /// The notices that were shown: many agents may give the same.
     told: BTreeSet<String>,
+    /// What the agents below a run used that have ended, by the run's id.
+    below: BTreeMap<String, Spent>,
 }
 
 /// A run under way, as far as it is needed to show it.
@@ -45,6 +47,8 @@ struct RunUnderWay {
 pub(crate) enum Shown {
     /// All of it, how it ended included.
     ToTheEnd,
+    /// All of it, and the answer as it came.
+    WithTheAnswer,
     /// Not its end.
     Cut,
 }
@@ -52,7 +56,7 @@ pub(crate) enum Shown {
 impl<'a> Progress<'a> {
     /// Live on a terminal, plain elsewhere.
     pub(crate) fn new(printer: &'a Printer) -> Self {
-        Self { printer, runs: BTreeMap::new(), told: BTreeSet::new() }
+        Self { printer, runs: BTreeMap::new(), told: BTreeSet::new(), below: BTreeMap::new() }
     }
 
     /// Shows everything until the last event.
@@ -189,6 +193,8 @@ impl<'a> Progress<'a> {
         let call = call.unwrap_or_else(|| tool.to_owned());
         let took = time(number(event, "duration_ms"));
         let error = text(event, "error");
+        let reason = reason_of(error);
+        let error = reason.as_deref().unwrap_or(error);
         let problem = clip(error.strip_prefix("Refused: ").unwrap_or(error), LINE);
         if !success {
             let how = if executed { format!("failed after {took}") } else { "refused".to_owned() };
@@ -208,11 +214,24 @@ impl<'a> Progress<'a> {
         let float = |key: &str| event.data.get(key).and_then(Value::as_f64);
         let took = format!("{:.1}s", float("duration_seconds").unwrap_or_default());
         let status = text(event, "status");
-        let cost = float("cost_usd").map_or("cost unknown".to_owned(), money);
+        let own =
+            Spent { agents: 1, tokens: number(event, "total_tokens"), cost_usd: float("cost_usd") };
+        let below = self.below.remove(&id);
+        let tree = below.map_or(own, |below| own.plus(below));
+        if let Some(parent) = &event.parent_id {
+            let known = self.below.entry(parent.to_string());
+            known.and_modify(|known| *known = known.plus(tree)).or_insert(tree);
+        }
+        let with_agents = match below {
+            None => String::new(),
+            Some(Spent { agents, .. }) => {
+                format!("with {}: {}, ", count(agents, "subagent"), tree.in_words())
+            }
+        };
         let totals = format!(
-            "{status}, {}, {}, {cost}, {id}",
+            "{status}, {}, {}, {with_agents}{id}",
             count(number(event, "turns_used"), "turn"),
-            count(number(event, "total_tokens"), "token"),
+            own.in_words(),
         );
         if event.event_type == EventType::Completed {
             let saved = match text(event, "recovered_from") {
@@ -280,6 +299,37 @@ impl<'a> Progress<'a> {
             self.say(event, tone, what);
         }
     }
+}
+
+/// What a run has used, or several together.
+#[derive(Debug, Clone, Copy)]
+struct Spent {
+    agents: u64,
+    tokens: u64,
+    /// None if a part of it is not known.
+    cost_usd: Option<f64>,
+}
+
+impl Spent {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            agents: self.agents.saturating_add(other.agents),
+            tokens: self.tokens.saturating_add(other.tokens),
+            cost_usd: self.cost_usd.zip(other.cost_usd).map(|(one, other)| one + other),
+        }
+    }
+
+    fn in_words(self) -> String {
+        let cost = self.cost_usd.map_or("cost unknown".to_owned(), money);
+        format!("{}, {cost}", count(self.tokens, "token"))
+    }
+}
+
+/// Why a subagent failed, of the object that the agent above it gets.
+fn reason_of(answer: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(answer).ok()?;
+    let reason = answer.get("error").and_then(Value::as_str)?;
+    Some(reason.to_owned())
 }
 
 fn text<'a>(event: &'a SubagentActivityEvent, key: &str) -> &'a str {

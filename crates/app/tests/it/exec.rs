@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use attache_testkit::{
     project::{Ran, TestProject},
-    scripted_server::{Gate, ScriptedServer, WireApi, text, tool_call},
+    scripted_server::{Answer, Gate, ScriptedServer, WireApi, text, tool_call},
 };
 use serde_json::{Value, json};
 
@@ -54,6 +54,56 @@ fn a_recording_replays_with_the_agents_that_were_started() {
     assert_eq!(again["tree"]["agents"], 3, "{again}");
     // Nothing was asked of the server a second time.
     server.assert_done();
+}
+
+/// A main agent that starts workers which end like this, one after another, and then is content.
+fn content_with(server: &ScriptedServer, answers: impl IntoIterator<Item = Answer>) -> Ran {
+    for answer in answers {
+        server.answer(API.answer(&tool_call("call", "Task", &task("look")).using(used(100))));
+        server.answer(answer);
+    }
+    server.answer(API.answer(&text(["All is well."]).using(used(100))));
+    let ran = lab(server, API, "").run(&["exec", "look", "--agents", AGENTS]);
+    server.assert_done();
+    ran
+}
+
+fn refused() -> Answer {
+    Answer::new().status(400).body(r#"{"error": {"message": "no such thing"}}"#)
+}
+
+#[test]
+fn an_agent_that_failed_is_in_the_exit_code() {
+    let ran = content_with(&ScriptedServer::start(), [refused()]);
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(1), "All is well."), "{ran:?}");
+    let last = ran.stderr.lines().last().unwrap();
+    assert!(last.starts_with("failed: `worker` did not reach its goal (error)"), "{ran:?}");
+    // The line of the call has the reason, and not the object around it.
+    let call = ran.stderr.lines().find(|line| line.contains("✗ Task")).unwrap();
+    assert!(call.contains("no such thing") && !call.contains("turns_used"), "{call}");
+}
+
+#[test]
+fn an_agent_that_made_up_for_a_failure_is_in_the_exit_code_too() {
+    let answers = [refused(), API.answer(&completes("found it"))];
+    let ran = content_with(&ScriptedServer::start(), answers);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn an_agent_that_succeeded_before_makes_up_for_nothing() {
+    let answers = [API.answer(&completes("found it")), refused()];
+    let ran = content_with(&ScriptedServer::start(), answers);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+}
+
+#[test]
+fn the_last_line_has_what_the_agents_used_together() {
+    let answers = [API.answer(&completes("found it").using(used(1000)))];
+    let ran = content_with(&ScriptedServer::start(), answers);
+    let total = ran.stderr.lines().find(|line| line.contains("with 1 subagent")).unwrap();
+    assert!(total.contains("220 tokens, "), "{total}");
+    assert!(total.contains("with 1 subagent: 1,230 tokens, "), "{total}");
 }
 
 #[test]

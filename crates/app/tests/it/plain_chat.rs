@@ -65,5 +65,8 @@ fn the_end_of_input_on_a_terminal_tells_how_to_go_on() {
     let answer = shown.find("Hello there.").unwrap();
     let words = shown.find("resume with: attache chat --plain --resume agent-").unwrap();
     assert!(answer < words, "{shown}");
+    // It was shown as it came, and is not printed once more.
+    let (_, after) = shown.split_once("[attache] Completed in").unwrap();
+    assert!(!after.contains("Hello there."), "{shown}");
     server.assert_done();
 }

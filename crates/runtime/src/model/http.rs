@@ -1,4 +1,4 @@
-//! HTTP: the one pooled client all remote models share.
+//! HTTP: the one pooled client all remote models share, with connections for each thread that drives runs.
 //!
 //! The system's certificates are read only once a provider needs them: an address without TLS does not.
 //! Which proxies there are is an argument; loopback is never reached through one.
@@ -6,13 +6,14 @@
 use std::{
     fmt,
     net::IpAddr,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use reqwest::{Client, ClientBuilder, NoProxy, Proxy, Url, redirect::Policy};
 use rustls::{ClientConfig, RootCertStore, crypto::CryptoProvider};
 use rustls_platform_verifier::Verifier;
+use tokio::runtime::{self, Handle};
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -28,8 +29,15 @@ pub struct HttpClient {
 #[derive(Default)]
 struct Inner {
     proxies: Proxies,
-    plain: OnceLock<Client>,
-    secure: OnceLock<Client>,
+    plain: Mutex<Vec<Connections>>,
+    secure: Mutex<Vec<Connections>>,
+}
+
+/// The connections of one of tokio's runtimes: those of another one would wake its thread for every
+/// piece of an answer.
+struct Connections {
+    runtime: Option<runtime::Id>,
+    client: Client,
 }
 
 /// Through which proxies others are reached, each as it stands in the variable of its name.
@@ -71,18 +79,21 @@ impl HttpClient {
         Self { inner: Arc::new(Inner { proxies, ..Inner::default() }) }
     }
 
-    /// The connections for an address.
+    /// The connections for an address, of the runtime that asks for them.
     pub(crate) fn for_address(&self, address: &Url) -> Result<Client, HttpError> {
         let Inner { proxies, plain, secure } = &*self.inner;
         let (made, tls) = match address.scheme() {
             "https" => (secure, Tls::PlatformRoots),
             _ => (plain, Tls::NoRoots),
         };
-        if let Some(client) = made.get() {
-            return Ok(client.clone());
+        let runtime = Handle::try_current().ok().map(|handle| handle.id());
+        let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = made.iter().find(|connections| connections.runtime == runtime) {
+            return Ok(found.client.clone());
         }
         let client = build(proxies, tls)?;
-        Ok(made.get_or_init(|| client).clone())
+        made.push(Connections { runtime, client: client.clone() });
+        Ok(client)
     }
 }
 

@@ -20,7 +20,7 @@ use attache_kernel::{
     run::{ModelFailure, ModelRequest, Reply, Stage, tool_spec::ToolSpec},
 };
 use reqwest::{
-    Client, Response, Url,
+    Response, Url,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
 };
 use serde::de::IgnoredAny;
@@ -51,7 +51,7 @@ const TRAIL: Duration = Duration::from_secs(2);
 /// A model that a provider runs.
 pub struct RemoteModel {
     provider: Arc<Provider>,
-    http: Client,
+    http: HttpClient,
     traits: Traits,
     price: Option<Price>,
     secrets: Secrets,
@@ -92,7 +92,8 @@ impl RemoteModel {
         traits: Traits,
         price: Option<Price>,
     ) -> Result<Self, RemoteError> {
-        let http = http.for_address(&provider.address(""))?;
+        http.for_address(&provider.address(""))?;
+        let http = http.clone();
         let secrets = Secrets::new(provider.secrets());
         let written = Mutex::default();
         let named_by = None;
@@ -119,8 +120,11 @@ impl RemoteModel {
             let message = format!("the request cannot be written: {error}");
             ModelFailure::Fatal { message }
         })?;
-        let response = self
-            .http
+        let client = self.http.for_address(&address).map_err(|error| {
+            let message = format!("the provider cannot be called: {error}");
+            ModelFailure::Fatal { message }
+        })?;
+        let response = client
             .post(address)
             .headers(self.provider.headers().clone())
             .body(body)

@@ -47,6 +47,7 @@ pub struct RuntimeBuilder {
     store: Option<Arc<dyn Store>>,
     patience: Patience,
     max_concurrent: u32,
+    further_threads: usize,
     max_depth: u32,
     tree: TreeLimits,
     commands: CommandSetup,
@@ -80,6 +81,7 @@ impl RuntimeBuilder {
             store: None,
             patience: Patience::default(),
             max_concurrent: 16,
+            further_threads: 0,
             max_depth: 1,
             tree: TreeLimits::default(),
             commands: CommandSetup::default(),
@@ -151,6 +153,14 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn max_concurrent(mut self, runs: u32) -> Self {
         self.max_concurrent = runs;
+        self
+    }
+
+    /// Sets how many threads of the runtime's own drive subagents beside the thread that started their
+    /// parent, so that many at once use more than one core. None if it is not set.
+    #[must_use]
+    pub fn further_threads(mut self, threads: usize) -> Self {
+        self.further_threads = threads;
         self
     }
 
@@ -282,6 +292,7 @@ impl RuntimeBuilder {
             instances: self.instances,
         };
         let runs = Runs::with_tools(store, self.patience, self.tools).with_commands(self.commands);
-        Ok(Runtime::new(Arc::new(host), runs.with_slots(self.max_concurrent)))
+        let runs = runs.with_slots(self.max_concurrent).with_lanes(self.further_threads);
+        Ok(Runtime::new(Arc::new(host), runs))
     }
 }

@@ -12,7 +12,7 @@ use attache_kernel::{
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{Children, Inbox, News, Permissions, TreeBudget};
+use super::{Children, FailedChild, FailedChildren, Inbox, News, Permissions, TreeBudget};
 use crate::{
     approvals::Approvals,
     events::{EventLog, Events, TreeLog},
@@ -74,6 +74,8 @@ pub(crate) struct LiveRun {
     pub(crate) parent: Option<Weak<Self>>,
     /// The runs it started.
     pub(crate) children: Children,
+    /// Those of them that failed.
+    pub(crate) failed: FailedChildren,
     /// What it is told about them.
     pub(crate) news: News,
     /// Who reads the events of the whole tree.
@@ -99,8 +101,15 @@ impl LiveRun {
         *self.below.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Adds a child that is about to begin.
+    pub(crate) fn add_started(&self, child: &RunHandle) {
+        self.failed.started(child.id(), &child.assignment().definition.agent_type);
+        self.children.add(child.clone());
+    }
+
     /// Adds a child that has ended, with everything below it.
     pub(crate) fn add_child(&self, child: &RunResult) {
+        self.failed.ended(child);
         let mut below = self.below.lock().unwrap_or_else(PoisonError::into_inner);
         below.agents = below.agents.saturating_add(child.tree.agents);
         below.total_tokens = below.total_tokens.saturating_add(child.tree.total_tokens);
@@ -121,6 +130,12 @@ impl RunHandle {
     /// What the run is to do, as whom, with which model, rights and limits.
     pub fn assignment(&self) -> &Arc<Assignment> {
         &self.live.run
+    }
+
+    /// The subagents that did not reach their goal, and whose work no later one took up. Those that were
+    /// stopped are not among them.
+    pub fn failed_children(&self) -> Vec<FailedChild> {
+        self.live.failed.all()
     }
 
     /// Waits for the result. Any number may wait, and each gets it.

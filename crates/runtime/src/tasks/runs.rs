@@ -7,6 +7,7 @@ mod equipment;
 
 use std::{
     collections::BTreeMap,
+    iter,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
@@ -28,10 +29,11 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use uuid::Uuid;
 
 use super::{
-    Children, Delegate, Levels, Links, LiveRun, News, Past, RunHandle, Standstill, Start,
-    StartError, TakenOver, TreeBudget, TreeBudgetStart,
+    Children, Delegate, FailedChildren, Inbox, Levels, Links, LiveRun, News, Past, RunHandle,
+    Standstill, Start, StartError, TakenOver, TreeBudget, TreeBudgetStart,
     call_rules::CallRules,
     going::{self, Going, into_letter},
+    lanes::Lanes,
     letterbox,
 };
 use crate::{
@@ -68,6 +70,7 @@ struct Shared {
     patience: Patience,
     commands: Arc<CommandSetup>,
     slots: Levels,
+    lanes: Lanes,
     runs: Mutex<BTreeMap<RunId, Owned>>,
 }
 
@@ -104,6 +107,7 @@ impl Runs {
                 patience,
                 commands: Arc::default(),
                 slots: Levels::new(u32::MAX),
+                lanes: Lanes::default(),
                 runs: Mutex::default(),
             }),
         }
@@ -133,6 +137,15 @@ impl Runs {
     pub fn with_slots(mut self, max_concurrent: u32) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared) {
             shared.slots = Levels::new(max_concurrent);
+        }
+        self
+    }
+
+    /// The same with that many threads for subagents besides the caller's. Only before the first run.
+    #[must_use]
+    pub fn with_lanes(mut self, further: usize) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.lanes = Lanes::new(further);
         }
         self
     }
@@ -384,6 +397,18 @@ impl Shared {
         }
     }
 
+    /// Puts into a run's inbox what the run that it goes on from has not read.
+    async fn inherit_mail(
+        &self,
+        earlier: &Assignment,
+        run: &Assignment,
+        inbox: &Inbox,
+    ) -> Result<(), StoreError> {
+        let unread = self.store.inherit_mail(earlier, run).await?;
+        unread.into_iter().filter_map(into_letter).for_each(|letter| inbox.put(letter));
+        Ok(())
+    }
+
     /// Writes the header and sets the run going. A claim on an earlier run is held until the end.
     async fn begin(
         self: &Arc<Self>,
@@ -396,8 +421,8 @@ impl Shared {
         let Reach { claim, host, earlier_artifacts, tree, left_behind, next_seq, budget } = reach;
         let header = Header::new(format!("{:.3}", clock::now()), run.assignment().clone());
         let artifacts = self.store.artifacts_dir(&header.run)?;
-        let workspace = Workspace::new(&start.root)?.allowing(artifacts.clone());
-        let workspace = earlier_artifacts.into_iter().fold(workspace, Workspace::allowing);
+        let readable_too = iter::once(artifacts.clone()).chain(earlier_artifacts);
+        let workspace = readable_too.fold(Workspace::new(&start.root)?, Workspace::allowing);
         let workspace = start.further_roots.into_iter().fold(workspace, Workspace::allowing_writes);
         let readable = start.permissions.readable(&start.rights);
         let journal = self.store.create(&header).await?;
@@ -410,8 +435,7 @@ impl Shared {
         let mailbox = self.store.mailbox(run.assignment())?;
         let (inbox, letters) = letterbox(Some(Arc::clone(&mailbox)));
         if let (Past::Earlier(earlier), Some(_)) = (&start.past, &claim) {
-            let unread = self.store.inherit_mail(earlier.assignment(), run.assignment()).await?;
-            unread.into_iter().filter_map(into_letter).for_each(|letter| inbox.put(letter));
+            self.inherit_mail(earlier.assignment(), run.assignment(), &inbox).await?;
         }
         let (here, far) = told_where(left_behind, start.instance.is_some());
         let news = News::beginning_with(here);
@@ -421,6 +445,7 @@ impl Shared {
             run: Arc::clone(&assigned),
             events: EventLog::in_tree(Arc::clone(&self.store), header.ts, assigned, tree.clone()),
             children: Children::default(),
+            failed: FailedChildren::default(),
             news: news.clone(),
             tree,
             is_detached: watch::Sender::new(false),
@@ -476,10 +501,11 @@ impl Shared {
         });
         let going =
             Going { live: Arc::clone(&live), transcript, worktree, claim, secrets, mailbox, seat };
-        self.set_going(going, execution, sender, handle.clone());
-        if let Some(parent) = &live.parent.as_ref().and_then(Weak::upgrade) {
-            parent.children.add(handle.clone());
+        // It may end on another thread as soon as it is set going.
+        if let Some(parent) = live.parent.as_ref().and_then(Weak::upgrade) {
+            parent.add_started(&handle);
         }
+        self.set_going(going, execution, sender, handle.clone());
         Ok(handle)
     }
 
@@ -495,14 +521,19 @@ impl Shared {
         let span = going::span(handle.assignment());
         // The task cannot end before it is known to its owner.
         let mut runs = self.runs();
-        let task = tokio::spawn(async move {
+        let seen_through = async move {
             let result = Arc::new(going.see_through(execution, span).await);
             let id = result.agent_id.clone();
             sender.send_replace(Some(result));
             if let Some(owner) = owner.upgrade() {
                 owner.runs().remove(&id);
             }
-        });
+        };
+        let lane = handle.assignment().parent_id.as_ref().and_then(|_| self.lanes.place());
+        let task = match lane {
+            Some(lane) => lane.spawn(seen_through),
+            None => tokio::spawn(seen_through),
+        };
         let id = handle.id().clone();
         runs.insert(id, Owned { handle, _task: AbortOnDropHandle::new(task) });
     }

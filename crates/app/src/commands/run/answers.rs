@@ -18,12 +18,15 @@ pub(in crate::commands) enum Answers {
     Each,
 }
 
-/// Prints the answers that are not the last, until the run ends.
-pub(super) async fn print_each(handle: &RunHandle, printer: &Printer, is_quiet: bool) {
+/// Prints the answers that are not the last, until the run ends. Returns what the live progress has shown of
+/// the last one.
+pub(super) async fn print_each(handle: &RunHandle, printer: &Printer, is_quiet: bool) -> String {
+    let is_shown_live = printer.shows_text_live() && !is_quiet;
     let mut events = handle.events(0);
-    let mut answer = String::new();
+    let (mut answer, mut streamed) = (String::new(), String::new());
     while let Some(seen) = events.next().await {
         match &seen.event {
+            Event::TextChunk { text } if is_shown_live => streamed.push_str(text),
             Event::Replied { message, .. } => {
                 // What is said beside calls is no answer.
                 let is_answer = message.calls().next().is_none();
@@ -31,9 +34,9 @@ pub(super) async fn print_each(handle: &RunHandle, printer: &Printer, is_quiet: 
                     answer = text_of(content);
                 }
             }
-            Event::TurnStarted { .. } => printed(&mut answer, printer).await,
+            Event::TurnStarted { .. } => printed(&mut answer, &mut streamed, printer).await,
             Event::Awaiting { agents } => {
-                printed(&mut answer, printer).await;
+                printed(&mut answer, &mut streamed, printer).await;
                 if !is_quiet {
                     let agents = count(agents.len() as u64, "agent");
                     printer.aside(&format!(
@@ -44,11 +47,13 @@ pub(super) async fn print_each(handle: &RunHandle, printer: &Printer, is_quiet: 
             _ => {}
         }
     }
+    streamed
 }
 
-async fn printed(answer: &mut String, printer: &Printer) {
-    let answer = std::mem::take(answer);
-    if !answer.trim().is_empty() {
+/// Prints an answer, unless all of it stands on the screen already.
+async fn printed(answer: &mut String, streamed: &mut String, printer: &Printer) {
+    let (answer, streamed) = (std::mem::take(answer), std::mem::take(streamed));
+    if !answer.trim().is_empty() && answer.trim() != streamed.trim() {
         printer.result(print::markdown(&answer)).await;
     }
 }

@@ -20,7 +20,7 @@ use super::writer::Syncer;
 /// The maximum number of syncs at once; more only get into each other's way.
 const AT_ONCE: usize = 2;
 /// How long a round waits at least for more to be written.
-const GATHERING: Duration = Duration::from_millis(10);
+const GATHERING: Duration = Duration::from_millis(50);
 
 /// Whether a file waits for a round.
 pub(super) type SyncState = Arc<AtomicBool>;
