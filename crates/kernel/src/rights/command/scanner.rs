@@ -70,6 +70,8 @@ struct Lexed {
     role: Role,
     /// Everything up to the end of the word belongs to the expansion that has begun.
     is_open: bool,
+    /// Whether what is read stands between double quotes.
+    is_in_quotes: bool,
 }
 
 /// Whether a word before the command assigns to a variable; its first `=` decides.

@@ -7,6 +7,8 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Word {
     pieces: Vec<Piece>,
+    /// Whether something in it may become several words, or none.
+    may_split: bool,
 }
 
 /// A part of a [`Word`].
@@ -33,6 +35,7 @@ impl Word {
     pub(super) fn unknown() -> Self {
         let mut word = Self::default();
         word.push_expansion("$…".to_owned());
+        word.may_split = true;
         word
     }
 
@@ -53,6 +56,15 @@ impl Word {
     /// Whether nothing in it is replaced.
     pub fn is_literal(&self) -> bool {
         self.literal().is_some()
+    }
+
+    /// Whether it is one word, whatever the shell replaces in it.
+    pub(super) fn stays_one(&self) -> bool {
+        !self.may_split
+    }
+
+    pub(super) fn set_may_split(&mut self) {
+        self.may_split = true;
     }
 
     pub(super) fn push_literal(&mut self, letter: char) {

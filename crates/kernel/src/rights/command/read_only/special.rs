@@ -56,9 +56,56 @@ pub(super) fn printf(arguments: &[Word]) -> Option<&Word> {
     if conversions.all(is_text) { None } else { values.iter().find(|word| may_be_evaluated(word)) }
 }
 
-/// As in [`printf`]; `-v` looks at a variable by a name that is evaluated.
+/// As in [`printf`]; `-v` looks at a variable by a name that is evaluated. Which words are operators depends
+/// on how many there are, so every word must stay one, and where some are replaced, operators are not.
 pub(super) fn test(arguments: &[Word]) -> Option<&Word> {
-    const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"];
+    const FILES_AND_TEXTS: &str = "abcdefghknoprsuwxzGLNOS";
+    const COMPARISONS: &[&str] = &["=", "==", "!=", "<", ">", "-nt", "-ot", "-ef"];
+    if let Some(word) = arguments.iter().find(|word| !word.stays_one()) {
+        return Some(word);
+    }
+    if arguments.iter().all(Word::is_literal) {
+        return literal_test(arguments);
+    }
+    let mut words = match arguments {
+        [words @ .., last] if last.literal() == Some("]") => words,
+        words => words,
+    };
+    while let [negation, rest @ ..] = words
+        && negation.literal() == Some("!")
+    {
+        words = rest;
+    }
+    match words {
+        [] | [_] => None,
+        [operator, _] => {
+            let letter = operator.literal().and_then(|text| text.strip_prefix('-'));
+            let is_known = |letter: &str| letter.len() == 1 && FILES_AND_TEXTS.contains(letter);
+            if letter.is_some_and(is_known) { None } else { Some(operator) }
+        }
+        [left, operator, right] => {
+            // `=` at the beginning of a word means something in some shells.
+            let is_written = operator.pieces().iter().all(|piece| match piece {
+                Piece::Literal(_) => true,
+                Piece::Expansion(text) => text == "=",
+            });
+            let written = operator.to_string();
+            if is_written && COMPARISONS.contains(&written.as_str()) {
+                None
+            } else if NUMERIC.contains(&written.as_str()) {
+                [left, right].into_iter().find(|word| may_be_evaluated(word))
+            } else {
+                Some(operator)
+            }
+        }
+        [.., last] => Some(last),
+    }
+}
+
+/// Operators whose operands are numbers, which are evaluated.
+const NUMERIC: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"];
+
+fn literal_test(arguments: &[Word]) -> Option<&Word> {
     if let Some(word) = arguments.iter().find(|word| matches!(word.literal(), Some("-v" | "-R"))) {
         return Some(word);
     }

@@ -15,6 +15,12 @@ impl Lexed {
     }
 
     fn expansion(&mut self, written: &str) {
+        // Numbers that the shell sets, and an operator.
+        let is_one = matches!(written, "$#" | "$?" | "$$" | "$!" | "=")
+            || (self.is_in_quotes && !matches!(written, "$@" | "${@}"));
+        if !is_one {
+            self.word.set_may_split();
+        }
         if self.is_open {
             self.word.extend_expansion(written);
         } else {
@@ -125,10 +131,12 @@ impl Scanner<'_> {
     fn double_quotes(&mut self, lexed: &mut Lexed) -> Result<(), Complexity> {
         self.rest.next();
         lexed.quoted = true;
+        lexed.is_in_quotes = true;
         loop {
             match self.peek() {
                 Some('"') => {
                     self.rest.next();
+                    lexed.is_in_quotes = false;
                     return Ok(());
                 }
                 Some('\0') | None => return Err(Complexity::Unterminated),
