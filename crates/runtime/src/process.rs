@@ -73,6 +73,19 @@ impl CommandSetup {
         Some(SandboxInForce { mode, level: self.confinement() })
     }
 
+    /// The same with a sandbox that is no wider than that one was.
+    pub(crate) fn no_wider_than(self: &Arc<Self>, earlier: Option<&SandboxInForce>) -> Arc<Self> {
+        let mode = earlier.and_then(|earlier| Mode::of_word(&earlier.mode));
+        match (mode, &self.sandbox) {
+            (Some(mode), Some(today)) if mode < today.policy.mode => {
+                let policy = Policy { mode, ..today.policy.clone() };
+                let sandbox = CommandSandbox { sandbox: Arc::clone(&today.sandbox), policy };
+                Arc::new(Self { sandbox: Some(sandbox), ..Self::clone(self) })
+            }
+            _ => Arc::clone(self),
+        }
+    }
+
     /// Whether the sandbox is meant to let commands write to the workspace.
     pub fn workspace_access(&self) -> WorkspaceAccess {
         match self.sandbox.as_ref().map(|it| it.policy.mode) {

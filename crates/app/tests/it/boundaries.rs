@@ -47,6 +47,76 @@ fn results(
 }
 
 #[test]
+fn a_link_is_judged_by_where_it_leads() {
+    let project = project();
+    project.file("secret/a.txt", "TOP SECRET\n");
+    project.file(".env", "KEY=1\n");
+    for (target, link) in [(".env", "envlink"), ("secret", "folder")] {
+        std::os::unix::fs::symlink(target, project.root().join(link)).unwrap();
+    }
+    let rules = "[permissions]\ndeny = [\"Read(.env)\", \"Read(secret/**)\"]\n";
+    project.file("~/.attache/config.toml", rules);
+    project.agent("reader", "description: d");
+    for (tool, path) in [("Read", "envlink"), ("Read", "folder/a.txt"), ("LS", "folder")] {
+        assert_eq!(verdict(&project, &["reader", tool, path]), "deny", "{tool} {path}");
+    }
+    let search = json!({"pattern": "x", "path": "folder"}).to_string();
+    assert_eq!(verdict(&project, &["reader", "Grep", &search]), "deny");
+    assert_eq!(verdict(&project, &["reader", "Grep", "x"]), "allow");
+}
+
+/// `git status` runs what the settings of the repository name, and these may have come with a download.
+#[test]
+fn a_command_that_only_reads_can_write_nothing_through_what_it_runs() {
+    let prepare = |project: &TestProject| {
+        project.agent("worker", "description: d");
+        project.run(&["trust", "worker", "--yes"]);
+        let git = |arguments: &[&str]| {
+            let mut git = std::process::Command::new("git");
+            assert!(git.args(arguments).current_dir(project.root()).status().unwrap().success());
+        };
+        git(&["init", "--quiet"]);
+        // The name stands in no message unless something lists it.
+        git(&["config", "core.fsmonitor", "touch plan''ted; false"]);
+    };
+    let calls = ["git status", "ls"]
+        .map(|command| json!({"tool": "shell", "arguments": {"command": command}}));
+    let told = results("", prepare, &["run", "worker", "x"], &calls);
+    assert!(told.contains("main.py") || told.contains("src"), "{told}");
+    assert!(!told.contains("planted"), "{told}");
+    let bare = ["run", "worker", "x", "--sandbox", "danger-full-access"];
+    assert!(results("", prepare, &bare, &calls).contains("planted"));
+}
+
+#[test]
+fn a_file_that_is_trusted_again_keeps_the_tools_that_its_run_had() {
+    for trusted_again in [true, false] {
+        let server = ScriptedServer::start();
+        let touch = |name: &str| {
+            let call = json!({"command": format!("touch {name}")});
+            tool_call(name, "shell", &call).using(used(10))
+        };
+        for turn in [touch("first"), completes("one"), touch("second"), completes("two")] {
+            server.answer(WireApi::Chat.answer(&turn));
+        }
+        let project = lab(&server, WireApi::Chat, "");
+        let trust = || assert_eq!(project.run(&["trust", "worker", "--yes"]).code, Some(0));
+        project.agent("worker", "description: d\ntools: Bash");
+        trust();
+        let ran = project.run(&["run", "worker", "x", "--approve", "all", "-q"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        project.agent("worker", "description: d\ntools: Bash\ncolor: red");
+        if trusted_again {
+            trust();
+        }
+        let ran = project.run(&["run", "--resume", "last", "go on", "--approve", "all", "-q"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(project.root().join("first").exists());
+        assert_eq!(project.root().join("second").exists(), trusted_again, "{ran:?}");
+    }
+}
+
+#[test]
 fn rules_stay_about_their_files_wherever_an_agent_works() {
     let project = project();
     project.file("secret/a.txt", "TOP SECRET\n");

@@ -68,6 +68,30 @@ fn modes_say_where_a_command_writes() {
 }
 
 #[test]
+fn a_resumed_run_has_no_wider_sandbox_than_before() {
+    if !is_whole() {
+        return;
+    }
+    let server = ScriptedServer::start();
+    let call = |id| tool_call(id, "shell", &json!({"command": "echo x > made"})).using(used(10));
+    for turn in [call("call_1"), completes("one"), call("call_2"), completes("two")] {
+        server.answer(WireApi::Chat.answer(&turn));
+    }
+    let project = lab(&server, WireApi::Chat, "");
+    let run = |arguments: &[&str]| {
+        let all = ["--agents", WORKER, "run", "--approve", "all", "--json", "-q"];
+        let ran = project.run(&[&all, arguments].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let result: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        result["agent_id"].as_str().unwrap().to_owned()
+    };
+    let first = run(&["worker", "work", "--sandbox", "read-only"]);
+    run(&["--resume", &first, "go on"]);
+    server.assert_done();
+    assert!(!project.root().join("made").exists());
+}
+
+#[test]
 fn keys_and_the_programs_own_files_are_hidden() {
     if !is_whole() {
         return;

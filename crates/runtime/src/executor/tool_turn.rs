@@ -18,11 +18,16 @@ use crate::{
     store::StoreError,
     tasks::Delegate,
     tool::{
-        AnswerForm, ChangeSink, Repeatability, Tool, ToolContext, ToolOutput,
+        AnswerForm, ChangeSink, ForesightFuture, Repeatability, Tool, ToolContext, ToolOutput,
         caller::{Caller, Lent, ServerNews, ServersNews},
+        named_paths::foresee_reading,
         output::Pieces,
     },
 };
+
+/// What an answer says in addition that lacks files which a rule asks about.
+const LEFT_OUT: &str =
+    "\n[files that a rule asks about were left out; name their folder to be asked about it]";
 
 /// What a call leaves behind when it is stopped.
 struct Trace {
@@ -37,7 +42,7 @@ impl Driver {
     pub(super) async fn foresee(&mut self) -> Result<(), StoreError> {
         let calls = self.run.calls_to_judge();
         let asked = calls.iter().filter_map(|call| {
-            let foresight = self.tools.get(&call.tool)?.foresee(&call.arguments, &self.context)?;
+            let foresight = foresight(self.tools.get(&call.tool)?.as_ref(), call, &self.context)?;
             Some(async { (call.id.clone(), foresight.await) })
         });
         let asked: FuturesUnordered<_> = asked.collect();
@@ -82,12 +87,16 @@ impl Driver {
         };
         let mut servers = caller.map(|(_, servers)| servers);
         let mut pieces = Pieces::new();
-        let own_context = |call: &PendingCall| ToolContext {
-            foresight: Arc::new(self.run.foresight(&call.id).cloned().unwrap_or_default()),
-            output: pieces.sink(&call.id),
-            changes: ChangeSink::default(),
-            delegate: context.delegate.as_ref().map(Delegate::for_call),
-            ..context.clone()
+        let own_context = |call: &PendingCall| {
+            let foresight = self.run.foresight(&call.id).cloned().unwrap_or_default();
+            ToolContext {
+                files: context.files.for_call(&call.tool, &call.arguments, &foresight),
+                foresight: Arc::new(foresight),
+                output: pieces.sink(&call.id),
+                changes: ChangeSink::default(),
+                delegate: context.delegate.as_ref().map(Delegate::for_call),
+                ..context.clone()
+            }
         };
         let mut traces = Vec::with_capacity(calls.len());
         let begun = calls.into_iter().map(|call| {
@@ -234,7 +243,7 @@ impl Driver {
         let secrets = spans::secrets_of_content(self.recorder.secrets());
         let answer = async move {
             let name = call.tool.to_string();
-            let output = match tool {
+            let mut output = match tool {
                 None => ToolOutput::error(format!("{name} is not available here")),
                 Some(tool) => {
                     let limit = tool.time_limit(&call.arguments, context.usual_time_limit);
@@ -244,6 +253,9 @@ impl Driver {
                         .unwrap_or_else(|_| timed_out(&name, limit))
                 }
             };
+            if context.files.has_left_out() && !output.is_error {
+                output.text.push_str(LEFT_OUT);
+            }
             spans::answered(&told, &output, secrets.as_ref());
             let changes = context.changes.close();
             (call.id, ToolAnswer { changes, ..into_answer(&name, output) })
@@ -280,8 +292,18 @@ pub(super) fn can_foresee(
 ) -> bool {
     run.calls_to_judge().iter().any(|call| {
         let tool = tools.get(&call.tool);
-        tool.is_some_and(|tool| tool.foresee(&call.arguments, context).is_some())
+        tool.is_some_and(|tool| foresight(tool.as_ref(), call, context).is_some())
     })
+}
+
+/// What a call would do. Where a rule asks about files, that is also where a call that reads leads.
+fn foresight<'a>(
+    tool: &'a dyn Tool,
+    call: &'a PendingCall,
+    context: &'a ToolContext,
+) -> Option<ForesightFuture<'a>> {
+    let own = tool.foresee(&call.arguments, context);
+    own.or_else(|| foresee_reading(&call.tool, &call.arguments, context))
 }
 
 fn timed_out(name: &str, limit: Duration) -> ToolOutput {

@@ -20,7 +20,7 @@ use crate::{
     tasks::Permissions,
     tool::{
         HiddenPlaces,
-        named_paths::{followed, named_paths, real_path},
+        named_paths::{followed, linked_paths, named_paths, real_path},
     },
 };
 
@@ -185,7 +185,7 @@ impl Leave {
             return named_paths(&self.root, arguments);
         }
         if !tool.builtin().is_some_and(|tool| BuiltinTool::WRITERS.contains(&tool)) {
-            return Vec::new();
+            return linked_paths(&self.root, tool, arguments);
         }
         let call = Call::new(tool, arguments);
         call.written_paths()

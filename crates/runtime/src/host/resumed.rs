@@ -99,8 +99,9 @@ impl Host {
         let schedule = if is_main { Schedule::Foreground } else { order.schedule };
         let (place, parent) = ((depth, schedule), order.parent.as_ref());
         let equipped = self.equipped(&definition, trust, place, parent, &mut notices).await;
-        let mut filtered = equipped.filtered.clone();
-        let mut attended = self.attended_rights(&equipped, &definition, trust, place, parent);
+        let tool_trust = if is_main { trust } else { trust_in_tools(today.as_ref(), order.trust) };
+        let mut filtered = self.rights_like(&equipped, &definition, tool_trust, place, parent);
+        let mut attended = self.attended_rights(&equipped, &definition, tool_trust, place, parent);
         let mut limits = RunLimits::from(&definition.run_config);
         let mut stance = Stance::of_agent(&definition);
         if let Some((record, changed)) = &today
@@ -267,6 +268,12 @@ impl EarlierRun {
     pub fn is_named(&self, word: &str) -> bool {
         AgentName::new(word).key() == self.run.assignment().definition.agent_type.key()
     }
+}
+
+/// How far an agent of which that is known today is trusted, as far as it is about tools. Its header has those
+/// that it was trusted with then, so trust in what the file says today gives none that it did not have.
+fn trust_in_tools(today: Option<&(Record, Changed)>, asked: TrustFor) -> Trust {
+    asked.or_recorded(today.map_or(Trust::Untrusted, |(record, _)| record.trusted))
 }
 
 /// How far an agent of which that is known today is trusted. A file that says something else now lends its

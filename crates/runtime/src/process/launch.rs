@@ -76,6 +76,8 @@ pub(crate) struct Launch {
 /// Whether the sandbox holds a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
+    /// It does, and lets it write nothing: it was allowed because it only reads.
+    Reading,
     /// It does.
     Sandboxed,
     /// Somebody allowed it to run outside of it.
@@ -174,7 +176,7 @@ impl Processes {
             return Ok(command);
         };
         let policy = self.policy_of_run(policy, reach, temporary);
-        if reach == Reach::Sandboxed && policy.hides_workspace() {
+        if reach != Reach::Escalated && policy.hides_workspace() {
             return Err(LaunchError::Hidden(self.workspace.clone()));
         }
         Ok(sandbox.command(&policy, program.as_os_str(), arguments)?)
@@ -189,12 +191,16 @@ impl Processes {
         };
         match reach {
             Reach::Escalated => policy.mode = Mode::DangerFullAccess,
-            Reach::Sandboxed => {
+            Reach::Reading | Reach::Sandboxed => {
                 policy.deny_read.extend_from_slice(&self.hidden);
                 policy.deny_read.extend_from_slice(&self.withheld.below(&self.workspace));
                 let workspace = self.workspace.to_string_lossy();
-                if policy.mode == Mode::WorkspaceWrite && protected_above(&workspace).is_some() {
+                let is_protected = || protected_above(&workspace).is_some();
+                if policy.mode == Mode::WorkspaceWrite
+                    && (reach == Reach::Reading || is_protected())
+                {
                     policy.mode = Mode::ReadOnly;
+                    policy.network &= reach != Reach::Reading;
                 }
             }
         }

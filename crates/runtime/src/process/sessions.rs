@@ -91,7 +91,7 @@ impl Processes {
     /// Whether the sandbox holds a session's process.
     pub(crate) fn is_confined(&self, id: SessionId) -> bool {
         let sessions = self.sessions();
-        sessions.open.get(&id).is_some_and(|session| session.reach == Reach::Sandboxed)
+        sessions.open.get(&id).is_some_and(|session| session.reach != Reach::Escalated)
     }
 
     /// Lets a session go.

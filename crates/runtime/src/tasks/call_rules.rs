@@ -10,10 +10,11 @@ use attache_kernel::{
         confinement::Confinement,
         filter::ToolSet,
         permission::{
-            AutoApproval, CallGuard, Foresight, Permission, PermissionRule, Policy, Proposed,
-            Stance, judge,
+            AutoApproval, CallGuard, Foresight, Permission, PermissionRule, PermissionRules,
+            Policy, Proposed, Stance, judge,
         },
         protected::PROTECTED,
+        rule::Prohibition,
         tool_name::ToolName,
     },
 };
@@ -128,8 +129,12 @@ impl Permissions {
 
     /// Which files the tools of a run with those rights may have.
     pub(crate) fn readable(&self, rights: &ToolSet) -> LiveRights {
-        let denied = self.policy.rules.deny.iter().map(|rule| &rule.rule);
-        LiveRights::new(rights.without_files_of(denied), self.rules.clone())
+        let PermissionRules { ask, deny, .. } = &self.policy.rules;
+        let rights = rights.without_files_of(deny.iter().map(PermissionRule::as_prohibition));
+        let asked: Vec<Prohibition> = ask.iter().map(PermissionRule::as_prohibition).collect();
+        let tells_apart = asked.iter().any(Prohibition::is_about_paths);
+        let unasked = tells_apart.then(|| rights.without_files_of(asked));
+        LiveRights::new(rights, unasked, self.rules.clone())
     }
 
     /// Takes over what the sandbox of those commands holds. What the machine enforces is tried only

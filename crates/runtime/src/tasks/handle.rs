@@ -17,6 +17,7 @@ use crate::{
     approvals::Approvals,
     events::{EventLog, Events, TreeLog},
     mcp_client::Toolbox,
+    process::CommandSetup,
     tool::HiddenPlaces,
 };
 
@@ -72,6 +73,8 @@ pub(crate) struct LiveRun {
     /// Told when somebody stops its turn.
     pub(crate) turn_stop: Arc<Notify>,
     pub(crate) parent: Option<Weak<Self>>,
+    /// How its commands are run.
+    pub(crate) commands: Arc<CommandSetup>,
     /// The runs it started.
     pub(crate) children: Children,
     /// Those of them that failed.

@@ -96,12 +96,23 @@ impl fmt::Debug for RulesWatch {
 #[derive(Debug, Clone, Default)]
 pub struct LiveRights {
     rights: Arc<ToolSet>,
+    /// The same without files that a rule asks about; none if no rule does.
+    unasked: Option<Arc<ToolSet>>,
     rules: Option<Arc<RulesWatch>>,
 }
 
 impl LiveRights {
-    pub(crate) fn new(rights: ToolSet, rules: Option<Arc<RulesWatch>>) -> Self {
-        Self { rights: Arc::new(rights), rules }
+    pub(crate) fn new(
+        rights: ToolSet,
+        unasked: Option<ToolSet>,
+        rules: Option<Arc<RulesWatch>>,
+    ) -> Self {
+        Self { rights: Arc::new(rights), unasked: unasked.map(Arc::new), rules }
+    }
+
+    /// What may be had that nobody was asked about, where that is less.
+    pub(crate) fn unasked(&self) -> Option<&Arc<ToolSet>> {
+        self.unasked.as_ref()
     }
 
     /// The rights as of the last look, and the rules that were added to them.
@@ -110,7 +121,7 @@ impl LiveRights {
         let rights = match &added {
             None => Arc::clone(&self.rights),
             Some(added) => {
-                let denied = added.deny.iter().map(|rule| &rule.rule);
+                let denied = added.deny.iter().map(PermissionRule::as_prohibition);
                 Arc::new(self.rights.without_files_of(denied))
             }
         };
@@ -120,6 +131,6 @@ impl LiveRights {
 
 impl From<Arc<ToolSet>> for LiveRights {
     fn from(rights: Arc<ToolSet>) -> Self {
-        Self { rights, rules: None }
+        Self { rights, unasked: None, rules: None }
     }
 }

@@ -28,6 +28,7 @@ use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use uuid::Uuid;
 
+use self::equipment::sandbox_of;
 use super::{
     Children, Delegate, FailedChildren, Inbox, Levels, Links, LiveRun, News, Past, RunHandle,
     Standstill, Start, StartError, TakenOver, TreeBudget, TreeBudgetStart,
@@ -261,7 +262,7 @@ impl Runs {
         if matches!(start.past, Past::TakenOver(_)) {
             return Box::pin(self.take_over(tree, start, host)).await;
         }
-        let mut reach = Reach { host, ..Reach::in_tree(tree) };
+        let mut reach = Reach { host, ..Reach::in_tree(tree, &shared.commands) };
         if let Past::Earlier(earlier) = &start.past {
             let by = &start.assignment.agent_id;
             reach.claim = Some(shared.store.claim_resume(earlier.assignment(), by).await?);
@@ -279,8 +280,9 @@ impl Runs {
             let named = finders.into_iter().map(|tool| (tool.spec().name.clone(), tool));
             Arc::make_mut(&mut tools).extend(named);
         }
-        start.assignment.sandbox = shared.sandbox_of(&start.assignment).await;
-        start.permissions.confine(&shared.commands).await;
+        reach.commands = shared.commands_of(&start);
+        start.assignment.sandbox = sandbox_of(&start.assignment, &reach.commands).await;
+        start.permissions.confine(&reach.commands).await;
         let guard: SharedGuard = Arc::new(CallRules {
             rights: start.rights.clone(),
             tools: Arc::clone(&tools),
@@ -316,7 +318,7 @@ impl Runs {
             left_behind: left_behind.map(|left| (left.text, left.delivers)),
             next_seq,
             budget: Some(budget),
-            ..Reach::in_tree(tree)
+            ..Reach::in_tree(tree, &shared.commands)
         };
         let mut tools = shared.tools_with(&start.toolbox);
         let finders = finders_of(&start.assignment, &tools);
@@ -351,6 +353,8 @@ impl WeakRuns {
 
 /// What a run holds on to, and what its tools can reach, until it ends.
 struct Reach {
+    /// How its commands are run.
+    commands: Arc<CommandSetup>,
     claim: Option<ResumeClaim>,
     host: Option<Arc<Host>>,
     tree: TreeLog,
@@ -365,8 +369,9 @@ struct Reach {
 }
 
 impl Reach {
-    fn in_tree(tree: TreeLog) -> Self {
+    fn in_tree(tree: TreeLog, commands: &Arc<CommandSetup>) -> Self {
         Self {
+            commands: Arc::clone(commands),
             claim: None,
             host: None,
             tree,
@@ -418,7 +423,8 @@ impl Shared {
         reach: Reach,
         worktree: &mut Option<Worktree>,
     ) -> Result<RunHandle, StartError> {
-        let Reach { claim, host, earlier_artifacts, tree, left_behind, next_seq, budget } = reach;
+        let Reach { commands, claim, host, earlier_artifacts, tree, left_behind, .. } = reach;
+        let (next_seq, budget) = (reach.next_seq, reach.budget);
         let header = Header::new(format!("{:.3}", clock::now()), run.assignment().clone());
         let artifacts = self.store.artifacts_dir(&header.run)?;
         let readable_too = iter::once(artifacts.clone()).chain(earlier_artifacts);
@@ -444,6 +450,7 @@ impl Shared {
         let live = Arc::new(LiveRun {
             run: Arc::clone(&assigned),
             events: EventLog::in_tree(Arc::clone(&self.store), header.ts, assigned, tree.clone()),
+            commands: Arc::clone(&commands),
             children: Children::default(),
             failed: FailedChildren::default(),
             news: news.clone(),
@@ -467,7 +474,7 @@ impl Shared {
         let worktree = worktree.take();
         let artifacts = Artifacts::new(artifacts).masking(secrets.clone());
         let facts = live.run.worktree.as_ref();
-        let context = self.context(workspace, artifacts, readable, hidden, facts);
+        let context = self.context(commands, workspace, artifacts, readable, hidden, facts);
         let execution = Box::new(Execution {
             run,
             opening,
@@ -493,7 +500,7 @@ impl Shared {
             how,
             live: Arc::clone(&live),
             store: Arc::clone(&self.store),
-            commands: Arc::clone(&self.commands),
+            commands: Arc::clone(&live.commands),
             root,
             stance,
             asked: live.permissions.asked.clone(),

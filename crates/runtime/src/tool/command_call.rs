@@ -1,6 +1,7 @@
 //! What the tools that run commands have in common: the command as a call gives it, where it runs, and
 //! how it is shown in a question.
 
+use attache_kernel::rights::{rule::Call, tool_name::BuiltinTool};
 use serde_json::Value;
 
 use super::{
@@ -12,6 +13,12 @@ use crate::{
     process::{CommandLine, Reach},
     tool::workspace::Kind,
 };
+
+/// Whether a command is known to change nothing.
+pub(super) fn only_reads(tool: BuiltinTool, arguments: &Value, context: &ToolContext) -> bool {
+    let root = context.workspace.root().to_str();
+    Call::new(&tool.into(), arguments).doubt(root).is_none()
+}
 
 /// A command as a call gives it.
 #[derive(Debug)]
@@ -55,6 +62,16 @@ impl CommandCall {
         }
         let reach = if is_escalated { Reach::Escalated } else { Reach::Sandboxed };
         Ok(Self { command, workdir, reach, justification })
+    }
+
+    /// The same with no more reach than it needs: a command that was judged to change nothing may run programs
+    /// that a file of the workspace names, as `git status` does, so it can write nothing.
+    pub(super) fn confined(self, only_reads: bool) -> Self {
+        let reach = match self.reach {
+            Reach::Sandboxed if only_reads => Reach::Reading,
+            reach => reach,
+        };
+        Self { reach, ..self }
     }
 
     /// The command as it is shown in a question.

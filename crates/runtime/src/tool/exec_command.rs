@@ -9,7 +9,7 @@ use super::{
     ForesightFuture, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     artifacts::Bound,
-    command_call::CommandCall,
+    command_call::{CommandCall, only_reads},
     shell::report::{Ended, report, report_running},
 };
 use crate::{
@@ -59,8 +59,8 @@ impl Tool for ExecCommand {
         &self.spec
     }
 
-    fn time_limit(&self, _: &Value, _: Duration) -> Duration {
-        LONGEST_YIELD + SLACK
+    fn time_limit(&self, _: &Value, usual: Duration) -> Duration {
+        LONGEST_YIELD.min(usual) + SLACK
     }
 
     fn foresee<'a>(
@@ -104,6 +104,11 @@ impl Patience {
         let bytes = bytes.min(Bound::DEFAULT.bytes);
         Ok(Self { longest, bound: Bound { bytes, ..Bound::DEFAULT } })
     }
+
+    /// The same, but waiting no longer than a call may take.
+    pub(super) fn within(self, limit: Duration) -> Self {
+        Self { longest: self.longest.min(limit), ..self }
+    }
 }
 
 impl Asked {
@@ -118,7 +123,10 @@ impl Asked {
 }
 
 async fn run(arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolOutput> {
+    let only_reads = only_reads(BuiltinTool::ExecCommand, &arguments, context);
     let Asked { call, input, patience } = Asked::read(arguments)?;
+    let call = call.confined(only_reads);
+    let patience = patience.within(context.usual_time_limit);
     let processes = &context.processes;
     processes.room_for_session()?;
     let shown = call.command.to_string();

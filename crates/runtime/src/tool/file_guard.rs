@@ -2,20 +2,27 @@
 //!
 //! The run's rights judge a call by what it says. Links, and what lies below a directory, only the
 //! tool sees; so it asks again here, with the place where the file really lies. Where no rule tells
-//! files apart, asking costs nothing. Places of keys inside the workspace are nobody's.
+//! files apart, asking costs nothing. Places of keys inside the workspace are nobody's. Files that a rule asks
+//! about are left out of calls that nobody was asked about.
 
 use std::{
     collections::HashMap,
     ffi::OsStr,
     fs,
     path::{Component, Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use attache_kernel::rights::{
     filter::ToolSet,
+    permission::Foresight,
     tool_name::{BuiltinTool, ToolName},
 };
+
+use serde_json::Value;
 
 use super::ToolOutput;
 use crate::{
@@ -27,6 +34,10 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct FileGuard {
     rights: Option<LiveRights>,
+    /// Whether the call was asked about because of its files.
+    is_asked: bool,
+    /// Whether the call met a file that it should have been asked about.
+    has_left_out: Arc<AtomicBool>,
     hidden: HiddenPlaces,
 }
 
@@ -93,18 +104,48 @@ pub(super) struct Readable {
     tool: ToolName,
     /// None where no rule tells files apart.
     rights: Option<Arc<ToolSet>>,
+    /// What may be had of that without a question, where that is less.
+    unasked: Option<Arc<ToolSet>>,
+    has_left_out: Arc<AtomicBool>,
     hidden: HiddenPlaces,
 }
 
 impl FileGuard {
     /// The files that these rights allow.
     pub fn new(rights: impl Into<LiveRights>) -> Self {
-        Self { rights: Some(rights.into()), hidden: HiddenPlaces::default() }
+        Self { rights: Some(rights.into()), ..Self::unrestricted() }
     }
 
     /// Every file of the workspace.
     pub fn unrestricted() -> Self {
-        Self { rights: None, hidden: HiddenPlaces::default() }
+        Self {
+            rights: None,
+            is_asked: false,
+            has_left_out: Arc::default(),
+            hidden: HiddenPlaces::default(),
+        }
+    }
+
+    fn unasked(&self) -> Option<&Arc<ToolSet>> {
+        self.rights.as_ref().and_then(LiveRights::unasked)
+    }
+
+    /// Whether a rule asks about some files.
+    pub(crate) fn asks(&self) -> bool {
+        self.unasked().is_some()
+    }
+
+    /// The guard of one call, which begins: if a rule asks about its files, somebody said yes.
+    pub(crate) fn for_call(&self, tool: &ToolName, arguments: &Value, seen: &Foresight) -> Self {
+        let Some(unasked) = self.unasked() else { return self.clone() };
+        let is_asked = unasked.check(tool, arguments).is_err()
+            || seen.paths.iter().any(|path| unasked.check_file(tool, path).is_err());
+        Self { is_asked, has_left_out: Arc::default(), ..self.clone() }
+    }
+
+    /// Whether the call met files that a rule asks about, and left them out.
+    pub(crate) fn has_left_out(&self) -> bool {
+        self.has_left_out.load(Ordering::Relaxed)
     }
 
     /// The same without these places.
@@ -117,7 +158,10 @@ impl FileGuard {
         let tool = tool.into();
         let rights = self.rights.as_ref().map(|rights| rights.current().0);
         let rights = rights.filter(|rights| rights.tells_files_apart(&tool));
-        Readable { tool, rights, hidden: self.hidden.clone() }
+        let unasked = self.unasked().filter(|_| !self.is_asked).cloned();
+        let unasked = unasked.filter(|unasked| unasked.tells_files_apart(&tool));
+        let has_left_out = Arc::clone(&self.has_left_out);
+        Readable { tool, rights, unasked, has_left_out, hidden: self.hidden.clone() }
     }
 }
 
@@ -156,7 +200,8 @@ impl Readable {
     /// Whether the tool may have the file that a link leads to. A link that leads nowhere is judged by
     /// what it says.
     pub(super) fn allows_link(&self, place: &Location, link: &Path, target: &Path) -> bool {
-        if self.rights.is_none() && self.hidden.places.is_empty() {
+        let tells_apart = self.rights.is_some() || self.unasked.is_some();
+        if !tells_apart && self.hidden.places.is_empty() {
             return true;
         }
         let root = place.root_path();
@@ -206,9 +251,20 @@ impl Readable {
                 "keys and the program's own files are kept there; no tool may use it".to_owned(),
             );
         }
-        let rights = self.rights.as_ref()?;
-        let refusal = rights.check_file(&self.tool, &place.real_path(relative)).err()?;
-        Some(refusal.to_string())
+        if self.rights.is_none() && self.unasked.is_none() {
+            return None;
+        }
+        let real = place.real_path(relative);
+        let refused = |rights: &Arc<ToolSet>| rights.check_file(&self.tool, &real).err();
+        if let Some(refusal) = self.rights.as_ref().and_then(refused) {
+            return Some(refusal.to_string());
+        }
+        self.unasked.as_ref().and_then(refused)?;
+        self.has_left_out.store(true, Ordering::Relaxed);
+        Some(
+            "a rule asks about this file; a call that names it by its own path is asked about"
+                .to_owned(),
+        )
     }
 }
 

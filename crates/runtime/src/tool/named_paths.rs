@@ -1,4 +1,4 @@
-//! The files that a command names, as they really lie: seen from where it runs, links followed.
+//! The files that a command or a call names, as they really lie: seen from where it runs, links followed.
 //!
 //! It is for rules about files. Every literal word of the command that may be a path counts as one, seen from
 //! its working directory and from every directory it goes to.
@@ -7,9 +7,12 @@ use std::path::{Component, Path, PathBuf};
 
 use attache_kernel::rights::{
     command::{Survey, Word, survey, survey_words},
-    rule::RealPath,
+    rule::{Call, RealPath},
+    tool_name::{BuiltinTool, ToolName},
 };
 use serde_json::Value;
+
+use super::{Foresight, ForesightFuture, ToolContext, off_thread::foreseen};
 
 /// The number of directories that a command is followed to, and of paths that are looked up.
 const MOST_DIRECTORIES: usize = 8;
@@ -41,6 +44,33 @@ pub(crate) fn named_paths(root: &Path, arguments: &Value) -> Vec<RealPath> {
         }
     }
     paths
+}
+
+/// Where a call that reads leads, if a rule asks about files.
+pub(crate) fn foresee_reading<'a>(
+    tool: &ToolName,
+    arguments: &Value,
+    context: &'a ToolContext,
+) -> Option<ForesightFuture<'a>> {
+    let is_reader = tool.builtin().is_some_and(|tool| BuiltinTool::READERS.contains(&tool));
+    if !is_reader || !context.files.asks() {
+        return None;
+    }
+    let root = context.workspace.root().to_owned();
+    let (tool, arguments) = (tool.clone(), arguments.clone());
+    Some(Box::pin(foreseen(&context.cancel, move |_| Foresight {
+        paths: linked_paths(&root, &tool, &arguments),
+        ..Foresight::default()
+    })))
+}
+
+/// The files that a call which reads names, where they lie elsewhere than the call says. This reads the disk.
+pub(crate) fn linked_paths(root: &Path, tool: &ToolName, arguments: &Value) -> Vec<RealPath> {
+    let is_reader = tool.builtin().is_some_and(|tool| BuiltinTool::READERS.contains(&tool));
+    let named = if is_reader { Call::new(tool, arguments).named_paths() } else { Vec::new() };
+    let paths = named.iter().map(|path| root.join(path));
+    let linked = paths.filter(|path| followed(path) != path.components().collect::<PathBuf>());
+    linked.map(|path| real_path(root, &path)).collect()
 }
 
 /// Where a path really leads, as rules see it.

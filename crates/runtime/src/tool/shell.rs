@@ -15,7 +15,7 @@ use super::{
     ForesightFuture, Tool, ToolContext, ToolFuture, ToolOutput, ToolSpec,
     arguments::{ArgumentError, Arguments},
     artifacts::Bound,
-    command_call::CommandCall,
+    command_call::{CommandCall, only_reads},
 };
 use crate::process::{Input, Launch};
 
@@ -109,12 +109,14 @@ impl Asked {
 }
 
 async fn run(arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolOutput> {
+    let only_reads = only_reads(BuiltinTool::Shell, &arguments, context);
     let asked = Asked::read(arguments)?;
     let limit = asked.time_limit(context.usual_time_limit);
-    let directory = asked.call.directory(context).await?;
-    let reach = asked.call.reach;
+    let call = asked.call.confined(only_reads);
+    let directory = call.directory(context).await?;
+    let reach = call.reach;
     let launch = Launch {
-        command: asked.call.command,
+        command: call.command,
         directory,
         input: Input::Nothing,
         reach,

@@ -97,6 +97,7 @@ impl Asked {
 
 async fn run(arguments: Value, context: &ToolContext) -> Result<ToolOutput, ToolOutput> {
     let Asked { id, chars, patience } = Asked::read(arguments)?;
+    let patience = patience.within(context.usual_time_limit);
     let processes = &context.processes;
     let process = processes.session(id)?;
     process.show_to(context.output.clone());

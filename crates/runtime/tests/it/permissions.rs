@@ -1,6 +1,9 @@
 //! What becomes of calls under rules, modes and policies: real tools, a scripted model.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    os::unix::fs::symlink,
+    sync::{Arc, Mutex},
+};
 
 use attache_kernel::rights::permission::{ApprovalPolicy, AutoApproval};
 use attache_runtime::prelude::*;
@@ -8,15 +11,18 @@ use attache_testkit::scripted_model::{ScriptedModel, calls, completes};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Refuses everything, and keeps the reasons for which it was asked.
+/// Gives the same answer to everything, and keeps the reasons for which it was asked.
 #[derive(Debug, Default)]
-struct Refusing(Mutex<Vec<String>>);
+struct Asked {
+    reasons: Mutex<Vec<String>>,
+    says_yes: bool,
+}
 
-impl Approver for Refusing {
+impl Approver for Asked {
     fn ask(&self, question: Question, _: CancellationToken) -> ApprovalFuture<'_> {
-        self.0.lock().unwrap().push(question.reason);
-        let words = "not today".to_owned();
-        Box::pin(std::future::ready(ApprovalAnswer::No { words }))
+        self.reasons.lock().unwrap().push(question.reason);
+        let no = ApprovalAnswer::No { words: "not today".to_owned() };
+        Box::pin(std::future::ready(if self.says_yes { ApprovalAnswer::Once } else { no }))
     }
 }
 
@@ -44,6 +50,7 @@ async fn done_with(
     for (path, text) in [("README.md", "token here\n"), (".env", "token=secret\n")] {
         std::fs::write(folder.path().join(path), text).unwrap();
     }
+    symlink(".env", folder.path().join("link")).unwrap();
     let mut agent = json!({"description": "d", "prompt": "p"});
     agent.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
     let runtime = Runtime::builder(folder.path())
@@ -52,7 +59,8 @@ async fn done_with(
         .permissions(policy)
         .build()
         .unwrap();
-    let approver = Arc::new(Refusing::default());
+    let says_yes = auto_approval == AutoApproval::Everything;
+    let approver = Arc::new(Asked { says_yes, ..Asked::default() });
     let order = Order {
         model: Some("script".into()),
         approver: Some(approver.clone()),
@@ -70,7 +78,7 @@ async fn done_with(
         }
     }
     let (answer, is_error) = returned.unwrap();
-    let asked = approver.0.lock().unwrap().clone();
+    let asked = approver.reasons.lock().unwrap().clone();
     Done { answer, is_error, asked, folder }
 }
 
@@ -78,6 +86,13 @@ fn denying(entries: &[&str]) -> Policy {
     let mut policy = Policy::default();
     let rules = entries.iter().flat_map(|entry| PermissionRule::restricting(entry, "test").0);
     policy.rules.deny.extend(rules);
+    policy
+}
+
+fn asking(entries: &[&str]) -> Policy {
+    let mut policy = Policy::default();
+    let rules = entries.iter().flat_map(|entry| PermissionRule::restricting(entry, "test").0);
+    policy.rules.ask.extend(rules);
     policy
 }
 
@@ -132,6 +147,36 @@ async fn files_that_a_rule_denies_are_shown_by_no_tool() {
     let control =
         done(Policy::default(), json!({}), "shell", &json!({"command": "cat .env"})).await;
     assert!(control.answer.contains("secret"), "{}", control.answer);
+}
+
+#[tokio::test]
+async fn files_that_a_rule_asks_about_are_not_shown_before_somebody_said_yes() {
+    let policy = || asking(&["Read(.env)"]);
+    for path in [".env", "link", "./link"] {
+        let call = json!({ "path": path });
+        let refused = done(policy(), json!({}), "read_file", &call).await;
+        assert_eq!(refused.asked.len(), 1, "{path}: {:?}", refused.asked);
+        assert!(!refused.answer.contains("secret"), "{path}: {}", refused.answer);
+        let yes = AutoApproval::Everything;
+        let approved = done_with(policy(), json!({}), "read_file", &call, yes).await;
+        assert!(approved.answer.contains("secret"), "{path}: {}", approved.answer);
+    }
+    let call = json!({"pattern": "token"});
+    let searched = done(policy(), json!({}), "grep_files", &call).await;
+    assert!(searched.asked.is_empty(), "{:?}", searched.asked);
+    assert!(searched.answer.contains("token here"), "{}", searched.answer);
+    assert!(!searched.answer.contains("secret"), "{}", searched.answer);
+    assert!(searched.answer.contains("were left out"), "{}", searched.answer);
+    let control = done(Policy::default(), json!({}), "grep_files", &call).await;
+    assert!(control.answer.contains("secret"), "{}", control.answer);
+    assert!(!control.answer.contains("were left out"), "{}", control.answer);
+}
+
+#[tokio::test]
+async fn a_path_that_cannot_be_judged_is_told_as_that() {
+    let call = json!({"path": "sub/../README.md"});
+    let refused = done(denying(&["Read(.env)"]), json!({}), "read_file", &call).await;
+    assert!(refused.answer.contains("write the path without `..`"), "{}", refused.answer);
 }
 
 #[tokio::test]

@@ -217,12 +217,12 @@ impl ToolSet {
 
     /// The same set without the files that these rules deny.
     #[must_use]
-    pub fn without_files_of<'r>(&self, rules: impl IntoIterator<Item = &'r ToolRule>) -> Self {
-        let rules: Vec<&ToolRule> =
-            rules.into_iter().filter(|rule| rule.is_about_paths()).collect();
+    pub fn without_files_of(&self, rules: impl IntoIterator<Item = Prohibition>) -> Self {
+        let rules: Vec<Prohibition> =
+            rules.into_iter().filter(Prohibition::is_about_paths).collect();
         self.narrow(|tool| {
-            let reaching = rules.iter().filter(|rule| rule.restrains(tool));
-            Some(reaching.map(|rule| Constraint::Never(ToolRule::clone(rule).into())).collect())
+            let reaching = rules.iter().filter(|rule| rule.rule().restrains(tool));
+            Some(reaching.map(|rule| Constraint::Never(rule.clone())).collect())
         })
     }
 

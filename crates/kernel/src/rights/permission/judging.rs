@@ -135,9 +135,8 @@ impl Judging<'_> {
 
     /// How a rule of a deny or ask list matches: by what the call says, and by where its files lie.
     fn matched(&self, rule: &ToolRule) -> Match {
-        let Proposed { tool, foresight, .. } = self.proposed;
-        let mut paths = foresight.paths.iter();
-        if self.is_file_tool() && paths.any(|path| rule.matches_change(tool, path)) {
+        let Proposed { foresight, .. } = self.proposed;
+        if self.matches_real(rule) {
             return Match::Yes;
         }
         let matched = rule.matches(&self.call);
@@ -166,11 +165,23 @@ impl Judging<'_> {
     fn refused_by_rule(&self) -> Option<Judgement> {
         let rules = &self.policy.rules.deny;
         let denying = rules.iter().find(|rule| self.matched(&rule.rule) == Match::Yes)?;
-        Some(Judgement::deny(self.said(&format!("the rule {denying} denies it"))).by(denying))
+        let said = self.said(&denying.rule, &format!("the rule {denying} denies it"));
+        Some(Judgement::deny(said).by(denying))
+    }
+
+    /// Whether a rule matches by where the files of the call really lie.
+    fn matches_real(&self, rule: &ToolRule) -> bool {
+        let Proposed { tool, foresight, .. } = self.proposed;
+        self.is_file_tool() && foresight.paths.iter().any(|path| rule.matches_change(tool, path))
     }
 
     /// What a rule says. A rule is held against a call whose arguments cannot be read, too.
-    fn said(&self, sentence: &str) -> String {
+    fn said(&self, rule: &ToolRule, sentence: &str) -> String {
+        if let (Some(path), false) = (self.call.unclear_path(), self.matches_real(rule)) {
+            return format!(
+                "`{path}` has `..` in it, so where it leads cannot be judged, and {sentence}; write the path without `..`"
+            );
+        }
         let is_shell = self.builtin().is_some_and(BuiltinTool::is_shell);
         if is_shell || self.call.is_understood() {
             return sentence.to_owned();
@@ -194,7 +205,8 @@ impl Judging<'_> {
     fn asked_by_rule(&self) -> Option<Judgement> {
         let mut rules = self.policy.rules.ask.iter();
         let asking = rules.find(|rule| self.asks(rule) == Match::Yes)?;
-        Some(Judgement::ask(self.said(&format!("the rule {asking} asks"))).by(asking))
+        let said = self.said(&asking.rule, &format!("the rule {asking} asks"));
+        Some(Judgement::ask(said).by(asking))
     }
 
     /// What becomes of a call that no deny or ask rule is seen to match. A rule that may match makes

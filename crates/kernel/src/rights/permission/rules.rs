@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::rights::rule::{Effect, ToolRule, ToolRuleError};
+use crate::rights::rule::{Effect, Prohibition, ToolRule, ToolRuleError};
 
 /// The rules of all settings together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,6 +29,16 @@ pub struct PermissionRule {
     pub origin: String,
     /// What an asking rule does not ask about; a call counts if these cover all of it.
     pub except: Vec<ToolRule>,
+}
+
+impl PermissionRule {
+    /// What it takes away where it counts as a denial, which an asking rule does for files that nobody was
+    /// asked about.
+    pub fn as_prohibition(&self) -> Prohibition {
+        let mut prohibition = Prohibition::from(self.rule.clone());
+        self.except.iter().cloned().for_each(|exception| prohibition.except(exception));
+        prohibition
+    }
 }
 
 impl PermissionRules {

@@ -448,7 +448,7 @@ fn a_rule_that_denies_what_cannot_be_judged_says_so() {
 #[test]
 fn the_rule_of_an_agent_that_refuses_a_call_is_named() {
     let rule = ToolRule::parse_denial("Read(.env)").unwrap();
-    let rights = all_tools().without_files_of([&rule]);
+    let rights = all_tools().without_files_of([rule.into()]);
     let judged = Case::default().judged_with(&rights, "read_file", &json!({ "path": ".env" }));
     assert_eq!((verdict(&judged), judged.rule.as_deref()), ("deny", Some("Read(.env)")));
 }
@@ -764,7 +764,7 @@ fn entries_that_are_not_understood_never_widen() {
 #[test]
 fn files_that_an_agent_may_not_read_may_not_be_read_by_its_commands() {
     let rule = ToolRule::parse_denial("Read(.env)").unwrap();
-    let rights = all_tools().without_files_of([&rule]);
+    let rights = all_tools().without_files_of([rule.into()]);
     let case = Case { allow: vec!["Bash"], ..Case::default() };
     for (command, expected) in [
         ("cat .env", "deny"),

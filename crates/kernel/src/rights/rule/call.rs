@@ -202,6 +202,17 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// A path that it names with `..` in it: where that leads cannot be told without looking.
+    pub fn unclear_path(&self) -> Option<String> {
+        let paths = match &self.subject {
+            Subject::Paths(paths) => paths.as_slice(),
+            Subject::Tree(path) => std::slice::from_ref(path),
+            _ => return None,
+        };
+        let climbs = |path: &String| path.split('/').any(|name| name == "..");
+        paths.iter().map(ToString::to_string).find(climbs)
+    }
+
     /// The protected path that it names as a file to be written, if it names one. A path from the root
     /// of the file system is looked at below `root`, if it lies there.
     pub fn protected_path(&self, root: Option<&str>) -> Option<String> {

@@ -22,8 +22,8 @@ use super::{Shared, Tools};
 use crate::{
     host::Host,
     mcp_client::Toolbox,
-    process::Processes,
-    tasks::{LiveRights, LiveRun},
+    process::{CommandSetup, Processes},
+    tasks::{LiveRights, LiveRun, Past, Start},
     tool::{
         FileGuard, HiddenPlaces, ToolContext, artifacts::Artifacts, web_search::NO_PROVIDER,
         workspace::Workspace,
@@ -35,12 +35,28 @@ fn is_shell(name: &ToolName) -> bool {
     matches!(name, ToolName::Builtin(tool) if tool.is_shell())
 }
 
+/// The sandbox of a run's commands. Finding it out starts a process, so it is left out where no tool does.
+pub(super) async fn sandbox_of(
+    assignment: &Assignment,
+    commands: &Arc<CommandSetup>,
+) -> Option<SandboxInForce> {
+    let has_commands = assignment.tools.iter().any(|spec| is_shell(&spec.name));
+    let commands = has_commands.then(|| Arc::clone(commands))?;
+    tokio::task::spawn_blocking(move || commands.in_force()).await.ok().flatten()
+}
+
 impl Shared {
-    /// The sandbox of a run's commands. Finding it out starts a process, so it is left out where no tool does.
-    pub(super) async fn sandbox_of(&self, assignment: &Assignment) -> Option<SandboxInForce> {
-        let has_commands = assignment.tools.iter().any(|spec| is_shell(&spec.name));
-        let commands = has_commands.then(|| Arc::clone(&self.commands))?;
-        tokio::task::spawn_blocking(move || commands.in_force()).await.ok().flatten()
+    /// How the commands of a run are run: in no wider a sandbox than those of its parent and of the run
+    /// that it goes on from.
+    pub(super) fn commands_of(&self, start: &Start) -> Arc<CommandSetup> {
+        let parent = start.parent.as_ref().map(|parent| &parent.live().commands);
+        let commands = parent.unwrap_or(&self.commands);
+        match &start.past {
+            Past::Earlier(earlier) | Past::Branch(earlier) => {
+                commands.no_wider_than(earlier.assignment().sandbox.as_ref())
+            }
+            Past::Nothing | Past::Fork(_) | Past::TakenOver(_) => Arc::clone(commands),
+        }
     }
 
     /// The tools of a run that may use those of MCP servers.
@@ -115,6 +131,7 @@ impl Shared {
     /// What the calls of a run may touch.
     pub(super) fn context(
         &self,
+        commands: Arc<CommandSetup>,
         workspace: Workspace,
         artifacts: Artifacts,
         readable: LiveRights,
@@ -124,7 +141,7 @@ impl Shared {
         let artifacts = Arc::new(artifacts);
         let root = workspace.root().to_owned();
         let shown = worktree.map(|worktree| PathBuf::from(&worktree.directory));
-        let processes = Processes::new(Arc::clone(&self.commands), root, Arc::clone(&artifacts));
+        let processes = Processes::new(commands, root, Arc::clone(&artifacts));
         let processes = processes.showing(shown).hiding(self.hidden_copies(worktree));
         let processes = processes.withholding(readable.clone());
         let files = FileGuard::new(readable).hiding(hidden);

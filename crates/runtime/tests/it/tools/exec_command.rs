@@ -1,6 +1,6 @@
 //! `exec_command` and `write_stdin`: programs that go on and are talked to.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -27,6 +27,17 @@ async fn an_unknown_session_is_an_error_that_lists_the_others() {
     assert_eq!(text, "there is no session 7: open are 1 (`cat`)");
     let missing = fixture.answer("write_stdin", json!({"chars": "x"})).await;
     assert_eq!(missing.text, "parameter `session_id` (a number) is required");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_waits_no_longer_than_calls_may_take() {
+    let mut fixture = Fixture::new();
+    fixture.context.usual_time_limit = Duration::from_millis(50);
+    let call = json!({"command": "cat", "yield_time_ms": 99_999_999});
+    let text = start(&fixture, call).await;
+    assert!(text.contains("session"), "{text}");
+    let text = fixture.answer("write_stdin", json!({"session_id": 1, "yield_time_ms": 99_999_999}));
+    assert!(!text.await.is_error);
 }
 
 #[tokio::test(flavor = "multi_thread")]
