@@ -424,7 +424,6 @@ impl Shared {
         worktree: &mut Option<Worktree>,
     ) -> Result<RunHandle, StartError> {
         let Reach { commands, claim, host, earlier_artifacts, tree, left_behind, .. } = reach;
-        let (next_seq, budget) = (reach.next_seq, reach.budget);
         let header = Header::new(format!("{:.3}", clock::now()), run.assignment().clone());
         let artifacts = self.store.artifacts_dir(&header.run)?;
         let readable_too = iter::once(artifacts.clone()).chain(earlier_artifacts);
@@ -437,7 +436,7 @@ impl Shared {
         let parent = start.parent.as_ref().map(RunHandle::live);
         let cancel =
             parent.map_or_else(CancellationToken::new, |parent| parent.cancel.child_token());
-        let budget = budget.unwrap_or_else(|| shared_budget(parent, start.budget));
+        let budget = reach.budget.unwrap_or_else(|| shared_budget(parent, start.budget));
         let mailbox = self.store.mailbox(run.assignment())?;
         let (inbox, letters) = letterbox(Some(Arc::clone(&mailbox)));
         if let (Past::Earlier(earlier), Some(_)) = (&start.past, &claim) {
@@ -450,7 +449,7 @@ impl Shared {
         let live = Arc::new(LiveRun {
             run: Arc::clone(&assigned),
             events: EventLog::in_tree(Arc::clone(&self.store), header.ts, assigned, tree.clone()),
-            commands: Arc::clone(&commands),
+            commands,
             children: Children::default(),
             failed: FailedChildren::default(),
             news: news.clone(),
@@ -462,7 +461,7 @@ impl Shared {
             turn_stop: Arc::default(),
             parent: parent.map(Arc::downgrade),
             permissions: start.permissions,
-            hidden: hidden.clone(),
+            hidden,
             toolbox: start.toolbox,
             budget: Arc::clone(&budget),
             below: Mutex::default(),
@@ -473,12 +472,11 @@ impl Shared {
         let delegate = host.map(|host| Delegate::new(host, runs, handle.clone()));
         let worktree = worktree.take();
         let artifacts = Artifacts::new(artifacts).masking(secrets.clone());
-        let facts = live.run.worktree.as_ref();
-        let context = self.context(commands, workspace, artifacts, readable, hidden, facts);
+        let context = self.context(&live, workspace, artifacts, readable);
         let execution = Box::new(Execution {
             run,
             opening,
-            next_seq,
+            next_seq: reach.next_seq,
             model: start.model,
             tools,
             approvals: start.approvals,

@@ -131,20 +131,19 @@ impl Shared {
     /// What the calls of a run may touch.
     pub(super) fn context(
         &self,
-        commands: Arc<CommandSetup>,
+        live: &LiveRun,
         workspace: Workspace,
         artifacts: Artifacts,
         readable: LiveRights,
-        hidden: HiddenPlaces,
-        worktree: Option<&WorktreeFacts>,
     ) -> ToolContext {
+        let (commands, worktree) = (Arc::clone(&live.commands), live.run.worktree.as_ref());
         let artifacts = Arc::new(artifacts);
         let root = workspace.root().to_owned();
         let shown = worktree.map(|worktree| PathBuf::from(&worktree.directory));
         let processes = Processes::new(commands, root, Arc::clone(&artifacts));
         let processes = processes.showing(shown).hiding(self.hidden_copies(worktree));
         let processes = processes.withholding(readable.clone());
-        let files = FileGuard::new(readable).hiding(hidden);
+        let files = FileGuard::new(readable).hiding(live.hidden.clone());
         let processes = Arc::new(processes);
         ToolContext { processes, ..ToolContext::new(workspace, artifacts, files) }
     }
