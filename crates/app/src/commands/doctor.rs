@@ -223,7 +223,8 @@ fn model(setup: &Setup) -> Check {
             "set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or model_provider in the settings",
         );
     }
-    if parent.model == parent.provider {
+    let known = setup.provider_in_force(&parent.provider);
+    if known.is_some() && parent.model == parent.provider {
         return Check::error(
             "model",
             format!("no model is named for the provider `{}`", parent.provider),
@@ -231,11 +232,10 @@ fn model(setup: &Setup) -> Check {
         );
     }
     let name = format!("{} on {}", parent.model, parent.provider);
-    let known = setup.provider_in_force(&parent.provider);
     match known.as_ref().map(ProviderDescription::missing_key) {
         None => Check::error(
             "model",
-            format!("{name}: there is no such provider"),
+            format!("there is no provider `{}`", parent.provider),
             format!("add [model_providers.{}] to the settings", parent.provider),
         ),
         Some(Some(variable)) => Check::error(

@@ -51,6 +51,9 @@ struct Default<'a> {
     /// None if a provider is chosen and no model of it is.
     model: Option<&'a str>,
     provider: &'a str,
+    /// Whether the settings name a provider that does not exist.
+    #[serde(skip)]
+    unknown: bool,
 }
 
 #[derive(Serialize)]
@@ -71,6 +74,15 @@ struct AliasRow {
     alias: String,
     model: String,
     builtin: bool,
+    /// What an agent that names the alias runs on; `None` without a provider.
+    here: Option<Here>,
+}
+
+/// A model as it would be used now.
+#[derive(Serialize)]
+struct Here {
+    model: String,
+    provider: String,
 }
 
 #[derive(Serialize)]
@@ -101,8 +113,10 @@ pub(crate) fn run(args: &ModelsArgs, setup: &Setup) -> Result<Exit, Failure> {
     if shown("offline") {
         providers.push(offline());
     }
+    let unknown = parent.provider != "offline" && setup.provider_in_force(&parent.provider).is_none();
     let report = Report {
         default: Default {
+            unknown,
             // A provider of the user's own has no model that everybody knows.
             model: Some(parent.model.as_str())
                 .filter(|model| *model != parent.provider || parent.provider == "offline"),
@@ -158,12 +172,15 @@ fn offline() -> ProviderRow {
 /// The aliases of the settings, then the built-in ones that the settings do not override.
 fn aliases(setup: &Setup, parent: &ParentModel) -> Vec<AliasRow> {
     let written = &setup.settings.model_aliases;
-    let builtin = catalogue::builtin_aliases(&parent.provider);
+    let builtin = catalogue::all_aliases(&parent.provider);
     let builtin = builtin.iter().filter(|alias| !written.contains_key(alias.name));
     let row = |alias: &str, model: &str, builtin| AliasRow {
         alias: alias.to_owned(),
         model: model.to_owned(),
         builtin,
+        here: setup
+            .meaning_of_alias(alias, parent)
+            .map(|choice| Here { model: choice.model, provider: choice.provider }),
     };
     let written = written.iter().map(|(alias, model)| row(alias, model, false));
     written.chain(builtin.map(|alias| row(alias.name, alias.model, true))).collect()
@@ -213,8 +230,16 @@ fn model_row(known: &KnownModel) -> ModelRow {
 }
 
 fn print(report: &Report<'_>) -> Result<(), Failure> {
-    let Default { model, provider } = report.default;
+    let Default { model, provider, unknown } = report.default;
     let default = match model {
+        _ if unknown => format!(
+            "There is no provider {provider}: add [model_providers.{provider}] to the settings."
+        ),
+        Some("offline") if provider == "offline" => {
+            "The built-in agents use offline, which only searches and reads; other agents need a \
+             provider, or --model offline."
+                .to_owned()
+        }
         Some(model) => format!("A run uses {model} on {provider}, unless its agent names another."),
         None => format!(
             "No model is named for the provider {provider}: set `model` in the settings, or use --model."
@@ -238,10 +263,15 @@ fn print(report: &Report<'_>) -> Result<(), Failure> {
         let rows = report.aliases.iter().map(|row| {
             let from = if row.builtin { "built in" } else { "settings" };
             let alias = Field::new(&row.alias).toned(Tone::Name);
-            vec![alias, Field::new(&row.model), Field::new(from)]
+            let here = match &row.here {
+                Some(here) => Field::new(format!("{} on {}", here.model, here.provider)),
+                None => Field::new("no provider is set up").toned(Tone::Warning),
+            };
+            vec![alias, Field::new(&row.model), here, Field::new(from)]
         });
-        let overflow = Overflow::Cut { order: &[(1, 16)] };
-        let table = table::render(&["ALIAS", "MODEL", "FROM"], &rows.collect::<Vec<_>>(), overflow);
+        let overflow = Overflow::Cut { order: &[(1, 16), (2, 16)] };
+        let headings = ["ALIAS", "MODEL", "USED HERE", "FROM"];
+        let table = table::render(&headings, &rows.collect::<Vec<_>>(), overflow);
         print::out(&format!("{table}\n\n"))?;
     }
     if !report.models.is_empty() {

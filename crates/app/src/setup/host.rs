@@ -13,7 +13,10 @@ use attache_kernel::{
         definition::{Definition, Severity, Trust},
         registry::Appraisal,
     },
-    model::{choice::OVERRIDE_VARIABLES, price::Price},
+    model::{
+        choice::{ModelChoice, OVERRIDE_VARIABLES},
+        price::Price,
+    },
     rights::{
         permission::{AutoApproval, Policy, Stance},
         tool_name::BuiltinTool,
@@ -338,6 +341,17 @@ impl Setup {
     /// What a bare run has for a parent's model.
     pub(crate) fn parent_model(&self) -> ParentModel {
         self.models.parent_model()
+    }
+
+    /// What an agent whose file names that alias runs on; none while no provider is set up.
+    pub(crate) fn meaning_of_alias(
+        &self,
+        alias: &str,
+        parent: &ParentModel,
+    ) -> Option<ModelChoice> {
+        let meaning = self.models.meaning(alias, parent)?;
+        // `offline` has no other model: a name that was left to it means nothing.
+        (meaning.provider != "offline" || meaning.model == "offline").then_some(meaning)
     }
 
     /// All providers that talk over the network: the built-in ones, then those of the settings.

@@ -57,6 +57,13 @@ fn a_provider_without_a_model_is_told_by_doctor_models_and_run_alike() {
     assert!(project.run(&["models"]).stdout.contains(told));
     assert_eq!(project.json(&["models", "--json"])["default"]["model"], serde_json::Value::Null);
     assert!(project.run(&["run", "Explore", "x"]).stderr.contains(told));
+
+    // A provider that does not exist is not one without a model.
+    project.file("~/.attache/config.toml", "model_provider = \"nobody\"\n");
+    let told = "here is no provider";
+    assert!(project.run(&["doctor"]).stdout.contains(told));
+    assert!(project.run(&["models"]).stdout.contains(told));
+    assert!(project.run(&["run", "Explore", "x"]).stderr.contains(told));
 }
 
 #[test]

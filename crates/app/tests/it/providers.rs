@@ -573,9 +573,15 @@ fn the_providers_and_what_they_lack_are_listed() {
         (&json!(true), &json!(true))
     );
     let aliases = report["aliases"].as_array().unwrap();
-    assert!(
-        aliases.contains(&json!({"alias": "quick", "model": "gpt-5.4-nano", "builtin": false}))
-    );
+    let nano = json!({"model": "gpt-5.4-nano", "provider": "openai"});
+    assert!(aliases.contains(
+        &json!({"alias": "quick", "model": "gpt-5.4-nano", "builtin": false, "here": nano})
+    ));
+    // Its maker is not set up, so an agent that names it runs on the parent's model.
+    let parents = json!({"model": "gpt-5.6-terra", "provider": "openai"});
+    assert!(aliases.contains(
+        &json!({"alias": "sonnet", "model": "claude-sonnet-5", "builtin": true, "here": parents})
+    ));
     let models = report["models"].as_array().unwrap();
     assert!(
         models
@@ -589,9 +595,27 @@ fn the_providers_and_what_they_lack_are_listed() {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }
     assert!(!ran.stdout.contains(KEY) && !ran.stdout.contains("hidden"));
+    assert!(ran.stdout.contains("gpt-5.6-terra on openai"), "{}", ran.stdout);
     let only = project.json(&["models", "gemini", "--json"]);
     assert_eq!(only["providers"].as_array().unwrap().len(), 1);
     assert_eq!(project.run(&["models", "nobody"]).code, Some(2));
+}
+
+#[test]
+fn the_aliases_are_listed_on_every_provider_and_on_none() {
+    let sonnet = |project: &TestProject| {
+        let report = project.json(&["models", "--json"]);
+        let aliases = report["aliases"].as_array().unwrap();
+        aliases.iter().find(|row| row["alias"] == "sonnet").unwrap()["here"].clone()
+    };
+    let project = project();
+    assert_eq!(sonnet(&project), json!(null));
+    let shown = project.run(&["models"]).stdout;
+    assert!(shown.contains("no provider is set up"), "{shown}");
+    project.file("~/.attache/config.toml", "model = \"m\"\nmodel_provider = \"lab\"\n[model_providers.lab]\nbase_url = \"http://127.0.0.1:9/v1\"\n");
+    assert_eq!(sonnet(&project), json!({"model": "m", "provider": "lab"}));
+    let project = project.with_env("ANTHROPIC_API_KEY", KEY);
+    assert_eq!(sonnet(&project), json!({"model": "claude-sonnet-5", "provider": "anthropic"}));
 }
 
 #[test]

@@ -196,6 +196,19 @@ pub fn builtin_aliases(provider: &str) -> &'static [Alias] {
     Home::of_provider(provider).map_or(&[], Home::aliases)
 }
 
+/// Every built-in short name once, those of that provider first.
+pub fn all_aliases(provider: &str) -> Vec<Alias> {
+    let own = builtin_aliases(provider).iter();
+    let others = Home::ALL.into_iter().flat_map(Home::aliases).filter(|alias| alias.name != "fast");
+    let mut all: Vec<Alias> = Vec::new();
+    for alias in own.chain(others) {
+        if all.iter().all(|known| known.name != alias.name) {
+            all.push(*alias);
+        }
+    }
+    all
+}
+
 /// A short name that has one maker, and the model it means there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MakerAlias {

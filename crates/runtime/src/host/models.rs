@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use attache_kernel::{
-    agent::definition::{Definition, PermissionMode},
+    agent::definition::{Definition, ModelConfig, ModelSelector, PermissionMode},
     model::{
         catalogue::Home,
         choice::{
@@ -221,8 +221,23 @@ impl Models {
 
     /// The model a definition runs on if nobody asks for another.
     pub fn usual(&self, definition: &Definition, parent: &ParentModel) -> Option<ModelChoice> {
-        self.question(definition, parent, ModelCallWish::default(), |question| {
+        let choice = self.question(definition, parent, ModelCallWish::default(), |question| {
             choose(question).ok()
+        })?;
+        // Without a provider there is one model, whatever is asked for.
+        if choice.provider == "offline" && choice.model != "offline" {
+            let offline = ModelChoice::new("offline", "offline", ChosenBy::Parent);
+            return Some(ModelChoice { asked: choice.asked, ..offline });
+        }
+        Some(choice)
+    }
+
+    /// The model of an agent whose file names that alias, without override variables.
+    pub fn meaning(&self, alias: &str, parent: &ParentModel) -> Option<ModelChoice> {
+        let config =
+            ModelConfig { model: Some(ModelSelector::new(alias)), ..ModelConfig::default() };
+        self.asked(&config, Planning::No, parent, ModelCallWish::default(), |question| {
+            choose(&ModelQuestion { env: None, ..question.clone() }).ok()
         })
     }
 
@@ -311,6 +326,21 @@ impl Models {
         wish: ModelCallWish<'_>,
         answer: impl FnOnce(&ModelQuestion<'_>) -> Answer,
     ) -> Answer {
+        let planning = match definition.permission_mode {
+            Some(PermissionMode::Plan) => Planning::Yes,
+            _ => Planning::No,
+        };
+        self.asked(&definition.model_config, planning, parent, wish, answer)
+    }
+
+    fn asked<Answer>(
+        &self,
+        definition: &ModelConfig,
+        planning: Planning,
+        parent: &ParentModel,
+        wish: ModelCallWish<'_>,
+        answer: impl FnOnce(&ModelQuestion<'_>) -> Answer,
+    ) -> Answer {
         let providers = self.nameable_providers(parent);
         let ready: Vec<String> = self
             .providers
@@ -328,7 +358,7 @@ impl Models {
             },
             asked_by: wish.asked_by,
             allowlist: &self.policy.allowlist,
-            definition: &definition.model_config,
+            definition,
             default_model: self.policy.default_model.as_deref(),
             parent: ModelRef {
                 model: &parent.model,
@@ -338,10 +368,7 @@ impl Models {
             aliases: &self.policy.aliases,
             providers: &providers,
             ready: &ready,
-            planning: match definition.permission_mode {
-                Some(PermissionMode::Plan) => Planning::Yes,
-                _ => Planning::No,
-            },
+            planning,
         })
     }
 

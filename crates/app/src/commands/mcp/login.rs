@@ -44,9 +44,9 @@ pub(crate) struct LoginArgs {
     /// The scopes to ask for, instead of those that the server or its entry names.
     #[arg(long, value_name = "SCOPE", value_delimiter = ',')]
     scopes: Option<Vec<String>>,
-    /// Stop waiting for the browser after this many seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
-    timeout: u64,
+    /// Stop waiting for the browser after this time: 90, 90s, 5m or 1h30m.
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = crate::duration::seconds)]
+    timeout: u32,
     /// Do not open a browser.
     #[arg(long)]
     no_browser: bool,
@@ -81,7 +81,7 @@ pub(super) fn login(args: &LoginArgs, setup: &Setup) -> Result<Exit, Failure> {
         if !args.no_browser && print::is_interactive() {
             open_browser(begun.address());
         }
-        let code = match wait(&begun, Duration::from_secs(args.timeout)).await {
+        let code = match wait(&begun, Duration::from_secs(args.timeout.into())).await {
             Waited::Answered(code) => code,
             Waited::Failed(error) => return Err(failure(name, &error)),
             Waited::TimedOut => {

@@ -430,7 +430,7 @@ fn an_answer_that_belongs_to_another_login_changes_nothing() {
     for how in ["forged", "mix-up"] {
         let notes = notes(&[how]);
         // At the port it is answered and forgotten.
-        let ran = notes.log_in_with(&["--timeout", "1"], |redirected| {
+        let ran = notes.log_in_with(&["--timeout", "1s"], |redirected| {
             assert!(get(&redirected).starts_with("HTTP/1.1 404"), "{how}");
             None
         });
