@@ -101,12 +101,14 @@ fn what_opencode_denies_takes_the_tools_of_mcp_servers_too() {
     let has = |tools: &[String], tool: &str| tools.iter().any(|has| has == tool);
     let (all, _) = opencode("color: red");
     assert!(has_mcp(&all) && has(&all, "shell") && has(&all, "apply_patch"), "{all:?}");
-    let (none, _) = opencode("permission:\n  \"*\": deny");
-    assert!(none.is_empty(), "{none:?}");
+    for header in ["permission:\n  \"*\": deny", "permission: deny"] {
+        let (none, _) = opencode(header);
+        assert!(none.is_empty(), "{header}: {none:?}");
+    }
     for (header, meant) in [
         ("permissions: [Read]", "tools"),
         ("permissions: read-only", "readonly"),
-        ("permission: deny", "disallowedTools"),
+        ("permission: sometimes", "disallowedTools"),
     ] {
         let (tools, record) = opencode(header);
         assert!(!has_mcp(&tools) && !has(&tools, "shell"), "{header}: {tools:?}");

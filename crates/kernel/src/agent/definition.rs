@@ -15,6 +15,7 @@ mod check;
 mod conflict;
 mod fields;
 mod frontmatter;
+mod guard;
 mod keys;
 mod lists;
 mod node;

@@ -210,6 +210,12 @@ impl BuiltinTool {
         Self::ALL.iter().find(|tool| tool.answers_to(word)).copied()
     }
 
+    /// Whether these are names of two tools: `Bash/Write` is not a tool of an MCP server `Bash`.
+    pub(crate) fn are_two(one: &str, other: &str) -> bool {
+        let (one, other) = (Self::from_word(one), Self::from_word(other));
+        one.is_some() && other.is_some() && one != other
+    }
+
     /// The tools a feature of another host stands for, in any spelling; none if it is not a feature.
     pub fn of_feature(word: &str) -> Option<&'static [Self]> {
         let folded = folded(word);

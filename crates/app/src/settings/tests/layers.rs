@@ -377,6 +377,7 @@ fn a_rule_that_cannot_be_read_is_a_slip_where_it_denies_or_asks() {
         ("ask", "WebFetch(example.com)"),
         ("deny", "Bash(a && b)"),
         ("deny", "Nonsense"),
+        ("deny", "Bash/Write"),
         ("ask", ""),
     ] {
         let rule = format!("permissions.{list} = [\"{entry}\"]");

@@ -150,10 +150,7 @@ impl Fields {
             }
             Key::Skills => self.definition.skills = self.distinct(member),
             Key::Hooks if is_number_or_bool(member) => self.bad_type(member, "a mapping"),
-            Key::Hooks => {
-                self.definition.hooks =
-                    Some(member.value.to_json()).filter(|hooks| !hooks.is_null());
-            }
+            Key::Hooks => self.take_hooks(member),
             Key::Memory => self.definition.memory = self.words(member),
             Key::Enabled => {
                 self.definition.disabled = !member.value.is_null() && !self.flag(member);

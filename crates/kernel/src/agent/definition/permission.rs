@@ -85,6 +85,11 @@ impl Fields {
             match word.as_deref() {
                 Some("allow" | "") => {}
                 Some("ask") => self.definition.ask_tools.push("*".to_owned()),
+                Some("deny") => {
+                    self.taken.push("*".to_owned());
+                    let message = format!("`{}: deny` takes every tool away", member.key);
+                    self.push(Diagnostic::note(Code::RestrictionApplied, member.key_at, message));
+                }
                 Some(word) if word.contains("read") => {
                     self.unclear_restriction(member, "readonly");
                 }

@@ -19,7 +19,7 @@ use crate::rights::{
 };
 
 /// Every tool of every MCP server.
-const ANY_MCP: &str = "mcp__*";
+pub(super) const ANY_MCP: &str = "mcp__*";
 
 impl Fields {
     /// Reads a list of tools, of any key and shape.
@@ -51,9 +51,9 @@ impl Fields {
                     );
                 }
                 let (denied, entries): (Vec<_>, Vec<_>) =
-                    entries.into_iter().partition(|(word, _)| word.starts_with('!'));
+                    entries.into_iter().partition(|(word, _)| negated(word).is_some());
                 for (word, at) in denied {
-                    let tool = word.trim_start_matches('!').trim();
+                    let tool = negated(&word).unwrap_or_default();
                     let message = format!("`{word}` in `{}` takes `{tool}` away", member.key);
                     self.push(
                         Diagnostic::warning(Code::RestrictionNotUnderstood, at, message)
@@ -274,10 +274,13 @@ impl Fields {
 
     /// Keeps a key that looks like a restriction, and with it the dangerous tools away from the agent.
     pub(crate) fn unclear_restriction(&mut self, member: &Member, meant: &str) {
+        let what = match Key::read(&member.key) {
+            Some(_) => format!("the value of `{}` is not understood", member.key),
+            None => format!("`{}` is not a known key but looks like a restriction", member.key),
+        };
         let message = format!(
-            "`{}` is not a known key but looks like a restriction; the agent gets no tool that runs commands, writes or \
-             belongs to an MCP server until it is corrected or removed",
-            member.key
+            "{what}; the agent gets no tool that runs commands, writes or belongs to an MCP server until it is \
+             corrected or removed"
         );
         self.push(
             Diagnostic::warning(Code::UnclearRestriction, member.key_at, message)
@@ -306,4 +309,14 @@ impl Fields {
             .with_hint("use `tools` and `disallowedTools` instead"),
         );
     }
+}
+
+/// What an entry of a list of tools takes away: `!Bash`, `-Bash`, `not Bash`.
+fn negated(word: &str) -> Option<&str> {
+    let lower = word.get(..4).is_some_and(|begin| begin.eq_ignore_ascii_case("not "));
+    let tool = match word.strip_prefix(['!', '-']) {
+        None if lower => word.get(4..)?,
+        rest => rest?,
+    };
+    Some(tool.trim_start_matches('!').trim())
 }

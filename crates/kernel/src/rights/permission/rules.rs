@@ -5,7 +5,10 @@
 
 use std::fmt;
 
-use crate::rights::rule::{Effect, Prohibition, ToolRule, ToolRuleError};
+use crate::rights::{
+    rule::{Effect, Prohibition, ToolRule, ToolRuleError, ToolRuleErrorKind},
+    tool_name::{BuiltinTool, UnknownTool},
+};
 
 /// The rules of all settings together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -88,7 +91,18 @@ impl PermissionRule {
     /// the tools it names, with what is wrong; empty if it names no known tool.
     pub fn restricting(entry: &str, origin: &str) -> (Vec<Self>, Option<ToolRuleError>) {
         match ToolRule::parse_denial(entry) {
-            Ok(rule) => (vec![Self::new(rule, entry, origin)], None),
+            Ok(rule) => {
+                let is_several = entry
+                    .trim()
+                    .split_once('/')
+                    .is_some_and(|(one, other)| BuiltinTool::are_two(one, other));
+                let error = is_several.then(|| ToolRuleError {
+                    kind: ToolRuleErrorKind::UnknownTool(UnknownTool::Unknown(None)),
+                    word: entry.trim().to_owned(),
+                    tools: None,
+                });
+                (vec![Self::new(rule, entry, origin)], error)
+            }
             Err(error) => {
                 let word = error.word.clone();
                 let whole = ToolRule::parse_denial(&word).ok();
