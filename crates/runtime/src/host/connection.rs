@@ -198,7 +198,7 @@ impl ConnectError {
                     )),
                     ChosenBy::Default | ChosenBy::Parent => {}
                 }
-                hints.join("\n  hint: ")
+                hints.join("; ")
             }
             Self::UselessKey(_) => "fix that, log in again, or use --model offline".to_owned(),
             Self::Provider { provider, error } => match error {

@@ -218,6 +218,12 @@ impl Run {
                     0 => "",
                     _ => ", by an estimate: the provider does not count them",
                 };
+                if spent < cap && more.is_empty() {
+                    return format!(
+                        "the budget of {cap} tokens does not pay for another turn and a last chance after it: \
+                         {spent} were used{guessed}; raise `maxTokens`"
+                    );
+                }
                 format!("the budget of {cap} tokens was reached: {spent} were used{more}{guessed}")
             }
             Some(Exceeded::Cost { cap_usd }) if Some(cap_usd) == limits.max_cost_usd => {

@@ -188,12 +188,12 @@ impl Moved {
     fn adjust(&self, schema: &mut Value) {
         match schema {
             Value::Array(schemas) => schemas.iter_mut().for_each(|inner| self.adjust(inner)),
-            Value::Object(members) => self.mend_members(members),
+            Value::Object(members) => self.repair_members(members),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
 
-    fn mend_members(&self, members: &mut Map<String, Value>) {
+    fn repair_members(&self, members: &mut Map<String, Value>) {
         for (key, value) in members {
             match (key.as_str(), value) {
                 ("$ref" | "$dynamicRef", Value::String(reference)) => {

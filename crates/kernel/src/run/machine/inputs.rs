@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InputProblem {
     /// A required input is missing.
-    #[error("input `{name}` is required: {description}")]
+    #[error("input `{name}` is required{}", About(description))]
     Missing {
         /// Its name.
         name: String,
@@ -38,6 +38,17 @@ pub enum InputProblem {
         /// The declared name most like it.
         nearest: Option<String>,
     },
+}
+
+struct About<'a>(&'a str);
+
+impl fmt::Display for About<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.trim() {
+            "" => Ok(()),
+            description => write!(formatter, ": {description}"),
+        }
+    }
 }
 
 struct Hint<'a>(Option<&'a str>);
@@ -171,6 +182,8 @@ mod tests {
                 "there is no input `numbr`; did you mean `number`?",
             ],
         );
+        let unsaid = InputProblem::Missing { name: "file".to_owned(), description: String::new() };
+        assert_eq!(unsaid.to_string(), "input `file` is required");
         let given = json!({"x": 1});
         assert_eq!(problems(None, given.as_object().unwrap()).len(), 1);
     }

@@ -187,6 +187,21 @@ fn a_token_budget_leads_to_a_last_chance() {
     assert!(outcome.usage.total_tokens() <= 600);
 }
 
+/// The first turn is expected to cost more than there is, so the run has its last chance alone.
+#[test]
+fn a_budget_with_something_left_is_not_called_reached() {
+    let two_turns = 2 * Script::begin(assignment()).run.expected_tokens();
+    let cap = two_turns - 1;
+    let mut script = Script::begin(with_limits(|limits| limits.max_tokens = Some(cap)));
+    assert_eq!(script.offered(), ["complete_task"]);
+    script.says("No.");
+    let outcome = script.outcome();
+    assert_eq!(outcome.ending.status, Status::Budget);
+    assert!(outcome.usage.total_tokens() < cap / 2, "{:?} of {cap}", outcome.usage);
+    let told = outcome.ending.error.clone().unwrap();
+    assert!(told.contains("does not pay for another turn") && told.contains("raise"), "{told}");
+}
+
 /// Providers count more than the text: each message has a frame, each call a name and an id.
 #[test]
 fn a_provider_that_counts_more_than_the_text_does_not_exceed_the_budget() {
