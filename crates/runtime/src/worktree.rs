@@ -63,12 +63,12 @@ pub struct WorktreePlan {
     directory: PathBuf,
     /// Where the run works in it, below its directory.
     below: PathBuf,
-    origin: Origin,
+    origin: StartingPoint,
 }
 
 /// Where a worktree comes from.
 #[derive(Debug)]
-enum Origin {
+enum StartingPoint {
     /// The files of this repository's working tree, on that new branch.
     Files { repository: PathBuf, branch: String },
     /// The worktree of an earlier run.
@@ -122,7 +122,7 @@ impl Worktrees {
         let directory = place.join(run.as_str());
         let branch = format!("attache/{run}");
         let below = below.to_owned();
-        let origin = Origin::Files { repository: real, branch };
+        let origin = StartingPoint::Files { repository: real, branch };
         Ok(WorktreePlan { worktrees: self.clone(), directory, below, origin })
     }
 
@@ -135,7 +135,7 @@ impl Worktrees {
         self.made()?;
         let directory = PathBuf::from(&facts.directory);
         let below = folder.strip_prefix(&directory).unwrap_or(Path::new("")).to_owned();
-        let origin = Origin::Earlier(facts.clone());
+        let origin = StartingPoint::Earlier(facts.clone());
         Ok(WorktreePlan { worktrees: self.clone(), directory, below, origin })
     }
 
@@ -164,7 +164,7 @@ impl Worktrees {
         };
         let files = if is_there { files } else { FilesThen::Unknown };
         let branch = format!("attache/{run}");
-        let origin = Origin::Branched { earlier: facts.clone(), branch, files };
+        let origin = StartingPoint::Branched { earlier: facts.clone(), branch, files };
         Ok(WorktreePlan { directory: place.join(run.as_str()), origin, ..again })
     }
 
@@ -194,7 +194,7 @@ impl Worktrees {
 impl WorktreePlan {
     /// Whether it begins with other files than the caller asked for, since those are not known.
     pub(crate) fn begins_with_unknown_files(&self) -> bool {
-        matches!(&self.origin, Origin::Branched { files: FilesThen::Unknown, .. })
+        matches!(&self.origin, StartingPoint::Branched { files: FilesThen::Unknown, .. })
     }
 
     /// Where the run will work.
@@ -219,9 +219,11 @@ impl WorktreePlan {
             lease: &mut lease,
         };
         let made = match origin {
-            Origin::Files { repository, branch } => making.of_files(&repository, branch).await,
-            Origin::Earlier(facts) => making.again(facts).await,
-            Origin::Branched { earlier, branch, files } => {
+            StartingPoint::Files { repository, branch } => {
+                making.of_files(&repository, branch).await
+            }
+            StartingPoint::Earlier(facts) => making.again(facts).await,
+            StartingPoint::Branched { earlier, branch, files } => {
                 making.branched(&earlier, branch, &files).await
             }
         };

@@ -27,23 +27,23 @@ use crate::{
     tui::{self, Beginning},
 };
 
-/// Talk to the main agent, and watch its agents work.
+/// Talk to the main agent, and watch the agents it starts.
 ///
 /// `attache` without a command does the same on a terminal. `/help` lists keys and commands. With --plain
 /// one line is one message: answers go to stdout, what the agents do to stderr, `/quit` or the end of the
-/// input ends the conversation, and Ctrl-C stops the answer under way.
+/// input ends the conversation, and Ctrl-C stops the current answer.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   attache chat
-  attache chat --resume                        go on with the last conversation
+  attache chat --resume                        resume the last conversation
   attache chat --plain                         for screen readers, pipes and simple terminals
-  attache chat --plain --resume                go on with the last conversation
+  attache chat --plain --resume                resume the last conversation
   printf 'what is this?\\nand who calls it?\\n' | attache chat --plain")]
 pub(crate) struct ChatArgs {
     /// Read lines and print answers, without the terminal UI.
     #[arg(long)]
     plain: bool,
-    /// Go on with an earlier conversation: the id of a run, the beginning of one, or the last.
+    /// Resume an earlier conversation: the id of a run, the beginning of one, or the last.
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "last")]
     resume: Option<String>,
     /// The model to talk to.
@@ -62,7 +62,7 @@ pub(crate) struct ChatArgs {
         add = super::completions::providers()
     )]
     provider: Option<String>,
-    /// What to do when a call needs approval; by default it is asked at the terminal, and denied without one.
+    /// What to do when a call needs approval. Default: ask at the terminal, deny without one.
     #[arg(long, value_enum, value_name = "HOW")]
     approve: Option<Approve>,
     /// How far commands are confined: read-only, workspace-write or danger-full-access.

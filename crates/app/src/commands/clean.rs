@@ -30,7 +30,7 @@ const DEFAULT_DAYS: u32 = 30;
 
 /// Remove the transcripts and artifacts of old runs.
 ///
-/// A run that goes on, or is being resumed, is never removed. Worktrees of runs without a transcript are removed as well; changes in them stay on their
+/// A run that is running, or is being resumed, is never removed. Worktrees of runs without a transcript are removed as well; changes in them stay on their
 /// branches. So are temporary directories of programs that were killed. What the removed runs spent stays in `attache usage`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -38,7 +38,7 @@ const DEFAULT_DAYS: u32 = 30;
   attache clean --older-than 12h
   attache clean --older-than 7d --dry-run")]
 pub(crate) struct CleanArgs {
-    /// How long nothing was written: 30d, 12h, 90m, 2w.
+    /// Minimum age since the last write: 30d, 12h, 90m, 2w.
     #[arg(long, value_name = "AGE", value_parser = crate::duration::age)]
     older_than: Option<Duration>,
     /// Only say what would be removed.

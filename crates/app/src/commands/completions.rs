@@ -15,7 +15,7 @@ use crate::{
     print,
 };
 
-/// Print the script that teaches a shell to complete commands, options and names.
+/// Print the completion script of a shell: commands, options and names.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache completions bash >> ~/.bashrc

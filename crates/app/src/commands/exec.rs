@@ -17,7 +17,7 @@ use crate::{
     transcripts,
 };
 
-/// Let the main agent do what you ask, by itself and through subagents, and print its answer.
+/// Give the main agent a task, which it does itself or through subagents, and print its answer.
 ///
 /// It has all tools and starts your agents with the Task tool, several at once and in the background.
 /// AGENTS.md, CLAUDE.md and GEMINI.md of the project are part of its instructions. Progress goes to
@@ -32,11 +32,11 @@ use crate::{
 
 Exit code 0: it answered. 1: it ended otherwise, or an agent that it started failed and no later one took its place. 2: wrong usage. 130: interrupted.")]
 pub(crate) struct ExecArgs {
-    /// What to do; `-` reads it from standard input, and after words adds that to them.
+    /// The task; `-` reads it from standard input, and after words appends that to them.
     prompt: Vec<String>,
     #[command(flatten)]
     options: RunOptions,
-    /// End with the answer: agents that still work in the background go on in a process of their own.
+    /// End with the answer: agents in the background continue in a process of their own.
     #[arg(long, conflicts_with = "background")]
     detach: bool,
 }
@@ -112,7 +112,7 @@ fn tell_what_goes_on(id: &str, setup: &Setup) -> Result<(), Failure> {
     for run in runs.iter().filter(goes_on) {
         let (name, id) = (&run.agent_type, &run.agent_id);
         print::aside(&format!(
-            "`{name}` goes on in the background; result: attache output {id} --wait, end it: attache stop {id}"
+            "`{name}` continues in the background; result: attache output {id} --wait, end it: attache stop {id}"
         ));
     }
     Ok(())

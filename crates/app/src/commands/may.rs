@@ -22,7 +22,7 @@ use crate::{
     setup::{OutputFormat, Setup, lookup_failure, order_failure},
 };
 
-/// Tell whether an agent may make a call: allow, ask or deny, and the rule that decides.
+/// Show whether an agent may make a call: allow, ask or deny, and the rule that decides.
 ///
 /// Nothing is run. The exit code is 0 if the call is allowed, and 1 if it is asked about or denied.
 #[derive(Debug, Args)]

@@ -113,7 +113,8 @@ pub(crate) fn run(args: &ModelsArgs, setup: &Setup) -> Result<Exit, Failure> {
     if shown("offline") {
         providers.push(offline());
     }
-    let unknown = parent.provider != "offline" && setup.provider_in_force(&parent.provider).is_none();
+    let unknown =
+        parent.provider != "offline" && setup.provider_in_force(&parent.provider).is_none();
     let report = Report {
         default: Default {
             unknown,

@@ -19,7 +19,7 @@ use crate::{
     transcripts,
 };
 
-/// Print the result of a run, also of one that goes on in another process.
+/// Print the result of a run, also of one in another process.
 ///
 /// With --json, the object that `run --json` prints.
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(crate) struct OutputArgs {
     /// Wait until the run has ended.
     #[arg(short, long)]
     wait: bool,
-    /// Wait no longer than this: 90, 90s, 5m or 1h30m. The run goes on.
+    /// Wait no longer than this: 90, 90s, 5m or 1h30m. The run continues.
     #[arg(long, value_name = "TIME", requires = "wait", value_parser = crate::duration::seconds)]
     timeout: Option<u32>,
 }
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &OutputArgs, setup: &Setup) -> Result<Exit, Failure> {
         if !follower.wait_for_end(limit.and_then(|limit| Instant::now().checked_add(limit))) {
             let seconds = limit.unwrap_or_default().as_secs();
             return Err(Failure::unsuccessful(format!("{id} still runs after {seconds} s"))
-                .hint("it goes on; ask again, or stop it with `attache stop`"));
+                .hint("it is still running: wait again, or stop it with `attache stop`"));
         }
     }
     let recorded = read(&id, &store)?;

@@ -73,12 +73,12 @@ pub(crate) struct RunArgs {
         add = super::completions::agents()
     )]
     pub(super) agent: Option<String>,
-    /// The task; `-` reads it from standard input, and after words adds that to them.
+    /// The task; `-` reads it from standard input, and after words appends that to them.
     pub(super) task: Vec<String>,
     /// A typed input of the agent.
     #[arg(long = "input", value_name = "KEY=VALUE")]
     pub(super) inputs: Vec<String>,
-    /// Trust the agent's file for this run alone.
+    /// Trust the agent's file for this run only.
     #[arg(long)]
     pub(super) trust: bool,
     #[command(flatten)]
@@ -132,7 +132,7 @@ pub(crate) struct RunOptions {
         add = super::completions::providers()
     )]
     pub(super) provider: Option<String>,
-    /// Go on with an earlier run: its id, the beginning of it, or `last`.
+    /// Resume an earlier run: its id, the beginning of its id, or `last`.
     #[arg(long, value_name = "ID", add = super::completions::runs())]
     pub(super) resume: Option<String>,
     /// Branch off an earlier run: share its past up to and including this turn, and leave it alone.
@@ -147,7 +147,7 @@ pub(crate) struct RunOptions {
     /// Stop the run after this time: 90, 90s, 5m or 1h30m.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = crate::duration::seconds)]
     pub(super) timeout: Option<u32>,
-    /// What to do when a call needs approval; by default it is asked at the terminal, and denied without one.
+    /// What to do when a call needs approval. Default: ask at the terminal, deny without one.
     #[arg(long, value_enum, value_name = "HOW")]
     pub(super) approve: Option<Approve>,
     /// How far commands are confined: read-only, workspace-write or danger-full-access.

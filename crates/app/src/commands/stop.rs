@@ -17,16 +17,16 @@ use crate::{
 /// How long a run gets to end, where the command line does not say.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Stop runs, also those that go on in other processes.
+/// Stop runs, also those of other processes.
 ///
-/// A run that is stopped ends at once as `aborted`, with everything below it. What it has is kept: `attache
-/// output ID` prints it, and `attache run --resume ID` goes on with it.
+/// A run that is stopped ends at once as `aborted`, with every agent that it started. Its partial work is
+/// kept: `attache output ID` prints it, and `attache run --resume ID` continues it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache stop agent-7f9c
   attache stop last
 
-Exit code 0: none of the runs goes on. 1: a run did not end in time.")]
+Exit code 0: all of the runs have ended. 1: a run did not end in time.")]
 pub(crate) struct StopArgs {
     /// The ids of runs, the beginnings of ids, or `last`.
     #[arg(required = true, add = super::completions::runs())]

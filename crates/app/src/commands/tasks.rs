@@ -30,12 +30,12 @@ const MOST_AGE: SignedDuration = SignedDuration::from_hours(24);
 /// The letters of an id that are shown at least.
 const SHORT_ID: usize = 14;
 
-/// List the runs: what goes on, in any process, and what has ended.
+/// List runs of any process: those that are running, and those that ended recently.
 ///
-/// Shows every run under way, and up to 20 that began within 24 hours.
+/// Shows every running agent, and up to 20 runs that began within the last 24 hours.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  attache tasks                  what goes on, and what ended today
+  attache tasks                  what is running, and what ended today
   attache tasks --watch          the same, and again whenever something changes
   attache tasks --all --json | jq '.[] | select(.status == \"interrupted\").agent_id'
 
@@ -44,7 +44,7 @@ pub(crate) struct TasksArgs {
     /// Show all runs.
     #[arg(short, long)]
     all: bool,
-    /// Go on, and show what changes.
+    /// Keep running, and show what changes.
     #[arg(short, long)]
     watch: bool,
 }

@@ -23,12 +23,9 @@ use attache_runtime::internal::{
     store::{FileStore, RunState, Store as _, StoreError, Transcript, files::Follower},
 };
 use clap::Args;
-use clap_complete::CompletionCandidate;
 use jiff::Timestamp;
 
 use crate::{
-    cli::Globals,
-    environment::Environment,
     failure::{Exit, Failure},
     print::{
         self, Reader, Stream,
@@ -47,7 +44,7 @@ use crate::{
   attache transcript last                the newest run
   attache transcript agent-7f9c          the beginning of an id is enough
   attache transcript last --full         with whole tool results and thinking
-  attache transcript last --follow       while it goes on, until it ends
+  attache transcript last --follow       while it runs, until it ends
   attache transcript last --diff         what it changed, as a patch
   attache transcript last --diff --reverse | git apply
   attache transcript last --tree         the run with all that it started, on a time line
@@ -56,19 +53,19 @@ use crate::{
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct TranscriptArgs {
     /// The run's id, the beginning of one, or `last`.
-    #[arg(add = clap_complete::ArgValueCandidates::new(run_ids))]
+    #[arg(add = super::completions::runs())]
     id: String,
     /// Show whole tool results, thinking and prompts.
     #[arg(long)]
     full: bool,
-    /// Go on while the run does, and end with it.
+    /// Follow the run until it ends.
     #[arg(short, long)]
     follow: bool,
     /// Print what the run changed, as one patch that `git apply` takes: the changes of its file tools, and in a
     /// worktree those of commands, too.
     #[arg(long, conflicts_with_all = ["full", "follow"])]
     diff: bool,
-    /// The patch back: it undoes what the run changed.
+    /// Print the reverse patch, which undoes what the run changed.
     #[arg(long, requires = "diff")]
     reverse: bool,
     /// Show the run with all that it started: times, turns, tokens, cost and a time line. --full shows
@@ -328,18 +325,4 @@ impl Watched {
         Failure::unsuccessful(format!("{} is damaged", self.path))
             .hint("--json prints its lines as they are")
     }
-}
-
-/// The ids of the runs there are; none if the setup is broken, for a shell cannot be told why.
-fn run_ids() -> Vec<CompletionCandidate> {
-    let environment = Environment::of_process();
-    let globals = Globals { quiet: true, ..Globals::default() };
-    let Ok(setup) = Setup::despite_slips(globals, environment) else { return Vec::new() };
-    let runs = transcripts::store(&setup).list().unwrap_or_default();
-    runs.iter()
-        .map(|run| {
-            let help = format!("{}: {}", run.agent_type, run.description);
-            CompletionCandidate::new(run.agent_id.as_str()).help(Some(help.into()))
-        })
-        .collect()
 }

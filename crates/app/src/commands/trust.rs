@@ -37,7 +37,7 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache trust reviewer
-  attache trust --all                  every agent there is, listed first
+  attache trust --all                  all agents, listed first
   attache trust --project              the project's settings and MCP servers
   attache trust --list                 what is trusted
   attache trust reviewer --yes         off a terminal")]
@@ -45,7 +45,7 @@ pub(crate) struct TrustArgs {
     /// The agents to trust.
     #[arg(add = super::completions::agents())]
     names: Vec<String>,
-    /// Every agent there is.
+    /// All agents.
     #[arg(long)]
     all: bool,
     /// The settings files of the project.

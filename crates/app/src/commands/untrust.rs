@@ -15,17 +15,17 @@ use crate::{
     setup::{OutputFormat, Setup, trust_failure},
 };
 
-/// Take trust back from agents, or from the project's settings.
+/// Withdraw trust from agents, or from the project's settings.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   attache untrust reviewer
-  attache untrust --all                everything that was ever trusted
+  attache untrust --all                all agents and projects
   attache untrust --project")]
 pub(crate) struct UntrustArgs {
-    /// The agents to trust no longer.
+    /// The agents to withdraw trust from.
     #[arg(add = super::completions::agents())]
     names: Vec<String>,
-    /// Everything that was ever trusted.
+    /// All agents and projects that are trusted.
     #[arg(long)]
     all: bool,
     /// The settings files of the project.

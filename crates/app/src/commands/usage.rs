@@ -32,7 +32,7 @@ const NAMED: usize = 5;
 
 /// Add up the tokens and the cost of all runs, by day, agent and model.
 ///
-/// Every answer of a model counts on the local day it came. Runs that still go on, were interrupted, or
+/// Every answer of a model counts on the local day it came. Runs that are still running, were interrupted, or
 /// were removed by `attache clean` count too. A cost is what was recorded at the time. `–` is a cost
 /// nobody knows, because the model had no price; `≥` marks one of which only a part is known.
 #[derive(Debug, Args)]
@@ -46,13 +46,13 @@ const NAMED: usize = 5;
 
 Prices are set with [model_prices.<model>] in the settings, and hold for runs from then on.")]
 pub(crate) struct UsageArgs {
-    /// What a line of the table stands for; several make one line for each combination.
+    /// Group by these; several make one row for each combination.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "day|agent|model")]
     by: Vec<By>,
-    /// From when on: a day (2026-11-01, today, yesterday), or an age (7d, 2w, 12h, 90m).
+    /// Start: a day (2026-11-01, today, yesterday), or an age (7d, 2w, 12h, 90m).
     #[arg(long, value_name = "DAY|AGE", value_parser = moment::parse)]
     since: Option<Moment>,
-    /// Up to when, the day included: as with --since.
+    /// End, inclusive: a day or an age, as for --since.
     #[arg(long, value_name = "DAY|AGE", value_parser = moment::parse)]
     until: Option<Moment>,
 }

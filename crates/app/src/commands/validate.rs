@@ -43,7 +43,7 @@ Exit code 0: no errors. 1: a file has errors, or was named and is not an agent (
 pub(crate) struct ValidateArgs {
     /// Files and folders to check.
     paths: Vec<PathBuf>,
-    /// Fail on warnings, too.
+    /// Fail on warnings as well.
     #[arg(long)]
     strict: bool,
     /// Show all notes; those about what an agent may do are always shown.

@@ -191,7 +191,7 @@ impl TranscriptPage {
         if let Some(earlier) = &run.resumed_from {
             let at = run.at_turn.map(|turn| format!(", branched off after turn {turn}"));
             let at = at.unwrap_or_default();
-            self.field("goes on", &safe(&format!("from {earlier}{at}")));
+            self.field("resumes", &safe(&format!("{earlier}{at}")));
         }
         if let Some(parent) = &run.parent_id {
             self.field("asked by", &safe(parent.as_str()));

@@ -47,6 +47,7 @@ fn agent_names_are_completed() {
         ("attache config set retention", "retention_days"),
         ("attache may reviewer write_f", "write_file"),
         ("attache completions po", "powershell"),
+        ("attache transcript la", "last"),
         ("attache list --dialect gem", "gemini"),
         ("attache run reviewer --model off", "offline"),
     ] {

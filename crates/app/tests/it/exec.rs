@@ -199,7 +199,7 @@ fn with_detach_the_answer_comes_at_once_and_the_agents_go_on() {
         tasks.as_array().unwrap().iter().find(|run| run["agent_type"] == "worker").unwrap();
     assert_eq!(worker["status"], "running", "{tasks}");
     let told = format!(
-        "`worker` goes on in the background; result: attache output {}",
+        "`worker` continues in the background; result: attache output {}",
         worker["agent_id"].as_str().unwrap()
     );
     assert!(ran.stderr.contains(&told), "{ran:?}");

@@ -383,7 +383,7 @@ fn a_run_resumed_from_elsewhere_obeys_its_own_project() {
     let resume = ["run", "--resume", id, "more", "--json", "--cwd", &elsewhere];
     let ran = project.run(&resume);
     assert_eq!(object(&ran)["status"], "goal", "{ran:?}");
-    assert!(ran.stderr.contains("goes on where it began"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("continues in the directory it began in"), "{}", ran.stderr);
     let told = server.requests()[2].json().to_string();
     assert!(told.contains("secret.txt") && !told.contains("zork"), "{told}");
     assert!(!told.contains("grep_files"), "its file lists read_file alone: {told}");

@@ -188,7 +188,7 @@ fn a_resumed_run_takes_the_agents_name_and_no_new_inputs() {
     let elsewhere = project.file("~/elsewhere/a.txt", "");
     let elsewhere = elsewhere.parent().unwrap().to_str().unwrap().to_owned();
     let ran = project.run(&["run", "--resume", id, "more", "--cwd", &elsewhere]);
-    assert!(ran.stderr.contains("goes on where it began"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("continues in the directory it began in"), "{}", ran.stderr);
 }
 
 #[test]

@@ -175,6 +175,22 @@ fn no_test_is_left_out() {
     }
 }
 
+/// Tests wait for what happens, never for a time to pass. Those with a paused clock may let it pass.
+#[test]
+fn no_test_sleeps() {
+    for crate_folder in fs::read_dir(root().join("crates")).unwrap() {
+        let tests = crate_folder.unwrap().path().join("tests");
+        for file in files(&tests, "rs") {
+            let text = fs::read_to_string(&file).unwrap();
+            let sleeps = |word: &str| text.contains(word);
+            let is_paused = sleeps("start_paused = true");
+            let sleeps = sleeps(concat!("thread::", "sleep("))
+                || (sleeps(concat!("time::", "sleep(")) && !is_paused);
+            assert!(!sleeps, "{} sleeps", file.display());
+        }
+    }
+}
+
 /// The crates' public types go from thread to thread, as hosts need them to.
 #[test]
 fn public_types_are_send_and_sync() {

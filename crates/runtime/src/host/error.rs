@@ -132,7 +132,7 @@ impl OrderError {
             ),
             Self::Worktree(error) => error.hint(),
             Self::OtherProject { run, .. } => Some(format!(
-                "`attache run --resume {run}` goes on with it there, under the rules of that project"
+                "`attache run --resume {run}` continues it there, under the rules of that project"
             )),
             Self::NeverBegan(_) => Some("start it again instead of resuming it".to_owned()),
             Self::StillRuns(id) => Some(format!(
@@ -152,7 +152,7 @@ impl OrderError {
             }
             Self::Transcript(FoldError::Run(_)) | Self::Agent(_) | Self::Folder { .. } => None,
             Self::Transcript(_) => Some(
-                "`attache transcript ID --json` prints its lines as they are; `--at TURN` goes on from an earlier turn"
+                "`attache transcript ID --json` prints its lines as they are; `--at TURN` continues from an earlier turn"
                     .to_owned(),
             ),
         }

@@ -152,7 +152,7 @@ impl fmt::Display for Notice {
             ),
             Self::DefinitionChanged { agent } => write!(
                 formatter,
-                "the file of `{agent}` has changed: the run goes on with the instructions it began with, and with the tools and limits that both allow"
+                "the file of `{agent}` has changed: the run continues with the instructions it began with, and with the tools and limits that both files allow"
             ),
             Self::ServerNotStarted { agent, server } => write!(
                 formatter,
@@ -184,7 +184,7 @@ impl fmt::Display for Notice {
                 most_bytes / 1024
             ),
             Self::GoesOnIn { folder } => {
-                write!(formatter, "the run goes on where it began, in {folder}")
+                write!(formatter, "the run continues in the directory it began in, {folder}")
             }
         }
     }

@@ -177,8 +177,7 @@ impl StoreError {
                 "wait for it, or stop it first".to_owned()
             }
             Self::Removed { .. } => {
-                "the run cannot be resumed; do not remove the sessions of runs that go on"
-                    .to_owned()
+                "the run cannot be resumed; do not remove the sessions of running agents".to_owned()
             }
             Self::NoHeader { .. } => {
                 "the run was cut off before it began; start it again".to_owned()

@@ -81,7 +81,7 @@ impl RecordedRun {
 
 fn unfinished(state: RunState) -> &'static str {
     match state {
-        RunState::Queued | RunState::Running => "the run still goes on",
+        RunState::Queued | RunState::Running => "the run is still running",
         RunState::Completed | RunState::Failed | RunState::Interrupted => {
             "the run was interrupted: its process is gone"
         }

@@ -98,7 +98,7 @@ impl Asked {
         }
         Err(ArgumentError::Mistyped {
             name: "run_in_background",
-            expected: "false; use exec_command for a command that goes on".to_owned(),
+            expected: "false; use exec_command for a command that keeps running".to_owned(),
             found: "true".to_owned(),
         })
     }

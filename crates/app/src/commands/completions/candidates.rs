@@ -89,7 +89,8 @@ pub(crate) fn runs() -> ArgValueCompleter {
         let runs = transcripts::store(setup).list().ok()?.into_iter().take(MOST);
         let last = ("last".to_owned(), Some("the newest run".to_owned()));
         let words = runs.map(|run| {
-            (run.agent_id.as_str().to_owned(), Some(run.agent_type.as_str().to_owned()))
+            let about = format!("{}: {}", run.agent_type, run.description);
+            (run.agent_id.as_str().to_owned(), Some(about))
         });
         Some(std::iter::once(last).chain(words).collect())
     })

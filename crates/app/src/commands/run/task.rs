@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{self, BufRead, IsTerminal as _, Read},
+    os::fd::AsFd,
     path::Path,
 };
 
@@ -84,14 +85,22 @@ pub(in crate::commands) fn input() -> Result<String, Failure> {
 }
 
 /// A text of bounded size; what is not text is refused, since no model could read it.
-fn task_text(source: impl Read, name: &str) -> Result<String, Failure> {
+fn task_text(source: impl Read + AsFd, name: &str) -> Result<String, Failure> {
     let mut bytes = Vec::new();
+    let whole = size_of_file(&source);
     source.take(MOST + 1).read_to_end(&mut bytes).map_err(|error| {
         Failure::usage(format!("cannot read {name}"))
             .because(&error)
             .hint("give -f a file that you can read, or `-` for standard input")
     })?;
-    text_of(bytes, name)
+    text_of(bytes, name, whole)
+}
+
+/// The size of a regular file; nobody knows how much a pipe has.
+fn size_of_file(source: impl AsFd) -> Option<u64> {
+    let found = rustix::fs::fstat(source).ok()?;
+    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    u64::try_from(found.st_size).ok().filter(|_| is_file)
 }
 
 /// The next line of a text; none at its end.
@@ -99,15 +108,16 @@ pub(in crate::commands) fn next_line(source: &mut impl BufRead) -> Option<Result
     let mut bytes = Vec::new();
     match source.take(MOST + 1).read_until(b'\n', &mut bytes) {
         Ok(0) => None,
-        Ok(_) => Some(text_of(bytes, "a line of standard input")),
+        Ok(_) => Some(text_of(bytes, "a line of standard input", None)),
         Err(error) => Some(Err(Failure::usage("cannot read standard input").because(&error))),
     }
 }
 
-fn text_of(bytes: Vec<u8>, name: &str) -> Result<String, Failure> {
+fn text_of(bytes: Vec<u8>, name: &str, whole: Option<u64>) -> Result<String, Failure> {
     let found = bytes.len() as u64;
     if found > MOST {
-        return Err(Failure::usage(format!("{name} is larger than {}", size(MOST)))
+        let has = whole.map(|whole| format!(": {}", size(whole))).unwrap_or_default();
+        return Err(Failure::usage(format!("{name} is larger than {}{has}", size(MOST)))
             .hint("put it into a file of the workspace and name the file in the task"));
     }
     if bytes.contains(&0) {

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     os::unix::fs::PermissionsExt as _,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -288,7 +288,6 @@ fn a_search_stops_in_the_middle_of_a_file() {
     let fixture = Fixture::new();
     let arguments = endless(&fixture);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let start = Instant::now();
     let output = runtime.block_on(async {
         let stop = async {
             while !is_open(&fixture.root().join("big")) {
@@ -300,7 +299,9 @@ fn a_search_stops_in_the_middle_of_a_file() {
     });
     assert_eq!(output.text, "cancelled");
     assert!(output.is_error);
-    assert!(start.elapsed() < Duration::from_secs(30));
+    // Dropping the runtime waits for a search that goes on.
+    drop(runtime);
+    assert!(!is_open(&fixture.root().join("big")));
 }
 
 #[test]
@@ -308,14 +309,13 @@ fn a_search_that_nobody_waits_for_stops() {
     let fixture = Fixture::new();
     let arguments = endless(&fixture);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    let start = Instant::now();
     runtime.block_on(async {
         let call = fixture.tool("grep_files").call(arguments, &fixture.context);
         assert!(tokio::time::timeout(Duration::from_millis(50), call).await.is_err());
     });
     // Dropping the runtime waits for what still runs.
     drop(runtime);
-    assert!(start.elapsed() < Duration::from_secs(30));
+    assert!(!is_open(&fixture.root().join("big")));
     assert!(!fixture.context.cancel.is_cancelled());
 }
 

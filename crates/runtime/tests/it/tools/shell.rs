@@ -102,7 +102,7 @@ fn a_command_that_cannot_run_says_why() {
         ),
         (
             json!({"command": "true", "run_in_background": true}),
-            "parameter `run_in_background` must be false; use exec_command for a command that goes on, not true",
+            "parameter `run_in_background` must be false; use exec_command for a command that keeps running, not true",
         ),
         (
             json!({"command": "true", "env": {"LD_PRELOAD": "x"}}),
