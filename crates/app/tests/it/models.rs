@@ -99,3 +99,14 @@ fn planning_raises_a_parent_on_haiku() {
         json!({"model": "claude-sonnet-5", "provider": "anthropic", "chosen_by": "parent"});
     assert_eq!(effective(&[ANTHROPIC], "permissionMode: plan", &["model=haiku"]), expected);
 }
+
+#[test]
+fn the_hint_of_a_missing_key_is_one_line() {
+    let project = project().with_env(OPENAI, "sk-x");
+    let ran = project.run(&["run", "Explore", "x", "--model", "sonnet", "--json"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let told: serde_json::Value = serde_json::from_str(ran.stderr.trim()).unwrap();
+    let hint = told["error"]["hint"].as_str().unwrap();
+    assert!(hint.contains("ANTHROPIC_API_KEY") && hint.contains("[model_aliases]"), "{hint}");
+    assert!(!hint.contains('\n') && !hint.contains("hint:"), "{hint}");
+}
