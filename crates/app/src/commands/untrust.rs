@@ -73,7 +73,7 @@ pub(crate) fn run(args: &UntrustArgs, mut setup: Setup) -> Result<Exit, Failure>
 
 fn files(args: &UntrustArgs, setup: &Setup) -> Result<Vec<PathBuf>, Failure> {
     if args.names.is_empty() && !args.all && !args.project {
-        return Err(Failure::usage("say what to trust no longer")
+        return Err(Failure::usage("name the agents to withdraw trust from")
             .hint("attache untrust NAME, attache untrust --all, or attache untrust --project"));
     }
     if args.all {
