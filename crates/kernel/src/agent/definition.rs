@@ -13,6 +13,7 @@ pub mod template;
 
 mod check;
 mod conflict;
+mod denial;
 mod fields;
 mod frontmatter;
 mod guard;

@@ -108,3 +108,52 @@ fn decides_nothing(hooks: &Node) -> bool {
         scalar.and_then(Scalar::as_bool) == Some(true)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn guarded(group: &Value) -> Vec<String> {
+        matched(&Node::from_json(group))
+    }
+
+    #[test]
+    fn a_matcher_of_names_guards_these_tools() {
+        let hooks = json!([{"type": "command", "command": "./check.sh"}]);
+        for (matcher, expected) in [
+            ("Bash", &["Bash"][..]),
+            ("Edit|Write", &["Edit", "Write"]),
+            ("^Bash$", &["Bash"]),
+            ("NotebookEdit|mcp__db__.*", &["mcp__*"]),
+            ("mcp__db__query", &["mcp__db__query"]),
+        ] {
+            assert_eq!(guarded(&json!({"matcher": matcher, "hooks": hooks})), expected);
+        }
+    }
+
+    #[test]
+    fn any_other_matcher_guards_what_writes_and_runs() {
+        for group in [
+            json!({"hooks": [{"command": "x"}]}),
+            json!({"matcher": "*", "hooks": [{"command": "x"}]}),
+            json!({"matcher": "", "hooks": [{"command": "x"}]}),
+            json!({"matcher": "(Ba|z)sh", "hooks": [{"command": "x"}]}),
+            json!("check.sh"),
+        ] {
+            let guarded = guarded(&group);
+            for tool in ["shell", "write_file", "apply_patch", "mcp__*"] {
+                assert!(guarded.iter().any(|it| it == tool), "{tool}: {group}");
+            }
+        }
+    }
+
+    #[test]
+    fn hooks_that_nobody_waits_for_guard_nothing() {
+        let looks_on = json!({"matcher": ".*", "hooks": [{"command": "x", "async": true}]});
+        assert!(guarded(&looks_on).is_empty());
+        let both = json!({"matcher": "Bash", "hooks": [{"command": "x", "async": true}, {"command": "y"}]});
+        assert_eq!(guarded(&both), ["Bash"]);
+    }
+}
