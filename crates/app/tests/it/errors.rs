@@ -113,7 +113,7 @@ fn standard_input_that_is_no_text_is_refused_with_its_size() {
     let ran = project.run_with_input(&["run", "Explore", "-f", "-"], &"x".repeat((4 << 20) + 1));
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("standard input is larger than 4.0 MB"), "{}", ran.stderr);
-    let file = project.file("big.txt", &"x".repeat(6 << 20));
+    let file = project.file("big.txt", "x".repeat(6 << 20));
     let ran = project.run(&["run", "Explore", "-f", file.to_str().unwrap()]);
     assert!(ran.stderr.contains("big.txt is larger than 4.0 MB: 6.0 MB"), "{}", ran.stderr);
 }

@@ -198,7 +198,7 @@ fn a_budget_with_something_left_is_not_called_reached() {
     let outcome = script.outcome();
     assert_eq!(outcome.ending.status, Status::Budget);
     assert!(outcome.usage.total_tokens() < cap / 2, "{:?} of {cap}", outcome.usage);
-    let told = outcome.ending.error.clone().unwrap();
+    let told = outcome.ending.error.unwrap();
     assert!(told.contains("does not pay for another turn") && told.contains("raise"), "{told}");
 }
 
