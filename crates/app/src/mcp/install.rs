@@ -134,18 +134,18 @@ fn uninstalled(
     entry: &Entry,
 ) -> Result<Option<String>, EditError> {
     let Some(text) = before else { return Ok(None) };
+    let without = |text: &str| match layout {
+        Layout::Json { section, .. } => jsonc::without_entry(text, section),
+        Layout::Toml { section } => toml_table::without_entry(text, section),
+    };
+    // A backup with an entry in it was made when the program had moved.
+    let backup = backup.filter(|text| without(text).is_ok_and(|without| without == *text));
     for earlier in [backup, None] {
-        if installed(earlier, layout, entry).is_ok_and(|installed| installed == text)
-            && earlier != Some(text)
-        {
+        if installed(earlier, layout, entry).is_ok_and(|installed| installed == text) {
             return Ok(earlier.map(str::to_owned));
         }
     }
-    let text = match layout {
-        Layout::Json { section, .. } => jsonc::without_entry(text, section)?,
-        Layout::Toml { section } => toml_table::without_entry(text, section)?,
-    };
-    Ok(Some(text))
+    without(text).map(Some)
 }
 
 fn read(path: &Path) -> io::Result<Option<String>> {

@@ -40,8 +40,8 @@ pub(super) enum EntryKind {
     Plain,
     /// That it is reached over standard input and output.
     Stdio,
-    /// That it is no extension.
-    Custom,
+    /// Its environment, though there is nothing to add.
+    WithEnvironment,
 }
 
 /// The name of the entry.
@@ -66,9 +66,7 @@ impl Entry {
         match kind {
             EntryKind::Plain => json!({"command": command, "args": args}),
             EntryKind::Stdio => json!({"type": "stdio", "command": command, "args": args}),
-            EntryKind::Custom => {
-                json!({"source": "custom", "command": command, "args": args, "env": {}})
-            }
+            EntryKind::WithEnvironment => json!({"command": command, "args": args, "env": {}}),
         }
     }
 }
@@ -106,7 +104,9 @@ impl HostName {
                 Layout::Json { section: "mcpServers", kind: EntryKind::Plain }
             }
             Self::Vscode => Layout::Json { section: "servers", kind: EntryKind::Stdio },
-            Self::Zed => Layout::Json { section: "context_servers", kind: EntryKind::Custom },
+            Self::Zed => {
+                Layout::Json { section: "context_servers", kind: EntryKind::WithEnvironment }
+            }
         }
     }
 

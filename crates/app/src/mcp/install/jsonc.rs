@@ -29,7 +29,7 @@ pub(super) fn with_entry(
         return Err(EditError::NoTable(section));
     };
     match servers.member(NAME) {
-        Some(old) if Scanner::new(text).value_of(old) == *entry => Ok(text.to_owned()),
+        Some(old) if says(&Scanner::new(text).value_of(old), entry) => Ok(text.to_owned()),
         Some(old) => {
             let mut changed = text.to_owned();
             changed.replace_range(old.value.clone(), &written(entry, unit, 2));
@@ -41,6 +41,12 @@ pub(super) fn with_entry(
             Ok(inserted(text, &servers, &indent, &member))
         }
     }
+}
+
+/// Whether an entry says all that, whatever a host or its user has added.
+fn says(old: &Value, entry: &Value) -> bool {
+    let Some(wanted) = entry.as_object() else { return old == entry };
+    wanted.iter().all(|(key, value)| old.get(key) == Some(value))
 }
 
 /// The text without the entry.

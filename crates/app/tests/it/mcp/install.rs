@@ -80,17 +80,73 @@ fn each_host_gets_one_entry_once_and_loses_it_again() {
 #[test]
 fn what_was_there_before_stays_and_comes_back_byte_by_byte() {
     let before = "// mine\n{\n  \"theme\": \"dark\", // why not\n  \"n\": 1.50,\n}\n";
-    let project = project();
-    let path = project.file("~/.config/zed/settings.json", before);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    let done = project.json(&["mcp", "install", "zed", "--yes", "--json"]);
-    let backup = done["backup"].as_str().unwrap();
-    assert_eq!(fs::read_to_string(backup).unwrap(), before);
-    let after = fs::read_to_string(&path).unwrap();
-    assert!(after.contains("// why not") && after.contains("\"n\": 1.50"), "{after}");
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-    project.json(&["mcp", "uninstall", "zed", "--yes", "--json"]);
-    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    for (host, file, _) in HOSTS {
+        let project = project();
+        let path = project.file(&format!("~/{file}"), before);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let done = project.json(&["mcp", "install", host, "--yes", "--json"]);
+        let backup = done["backup"].as_str().unwrap();
+        assert_eq!(fs::read_to_string(backup).unwrap(), before, "{host}");
+        let after = fs::read_to_string(&path).unwrap();
+        assert!(after.contains("// why not") && after.contains("\"n\": 1.50"), "{after}");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        let again = project.json(&["mcp", "install", host, "--yes", "--json"]);
+        assert_eq!(again["changed"], false, "{host}: twice is once");
+        project.json(&["mcp", "uninstall", host, "--yes", "--json"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), before, "{host}");
+    }
+}
+
+#[test]
+fn an_entry_is_written_as_the_host_documents_it() {
+    let command = env!("CARGO_BIN_EXE_attache");
+    for (host, file, pointer) in HOSTS {
+        let project = project();
+        project.json(&["mcp", "install", host, "--yes", "--json"]);
+        let written = fs::read_to_string(project.home().join(file)).unwrap();
+        let written: Value = serde_json::from_str(&written).unwrap();
+        let mut expected = json!({"command": command, "args": ["mcp"]});
+        match host {
+            "claude" | "vscode" => expected["type"] = json!("stdio"),
+            // No `source`: Zed asks its user to remove it.
+            "zed" => expected["env"] = json!({}),
+            _ => {}
+        }
+        assert_eq!(written.pointer(pointer), Some(&expected), "{host}");
+    }
+}
+
+#[test]
+fn an_entry_that_the_user_added_to_is_left_as_it_is() {
+    for (host, file, pointer) in HOSTS {
+        let project = project();
+        project.json(&["mcp", "install", host, "--yes", "--json"]);
+        let path = project.home().join(file);
+        let mut written: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        written.pointer_mut(pointer).unwrap()["timeout"] = json!(600);
+        fs::write(&path, written.to_string()).unwrap();
+        let again = project.json(&["mcp", "install", host, "--yes", "--json"]);
+        assert_eq!(again["changed"], false, "{host}");
+    }
+}
+
+#[test]
+fn a_program_that_has_moved_gets_a_new_entry_and_leaves_none_behind() {
+    for (host, file, _) in HOSTS.into_iter().chain([("codex", ".codex/config.toml", "")]) {
+        let project = project();
+        let before = if host == "codex" { "model = \"x\"\n" } else { "{\"theme\": \"dark\"}\n" };
+        let path = project.file(&format!("~/{file}"), before);
+        project.json(&["mcp", "install", host, "--yes", "--json"]);
+        let here = env!("CARGO_BIN_EXE_attache");
+        let moved = fs::read_to_string(&path).unwrap().replace(here, "/opt/earlier/attache");
+        fs::write(&path, moved).unwrap();
+        let again = project.json(&["mcp", "install", host, "--yes", "--json"]);
+        assert_eq!(again["changed"], true, "{host}: {again}");
+        assert!(fs::read_to_string(&path).unwrap().contains(here), "{host}");
+        project.json(&["mcp", "uninstall", host, "--yes", "--json"]);
+        let left = fs::read_to_string(&path).unwrap();
+        assert!(!left.contains("attache"), "{host}: {left}");
+    }
 }
 
 #[test]
