@@ -155,6 +155,7 @@ fn token(file: Option<&Path>, setup: &Setup) -> Result<Option<Token>, Failure> {
             Some(std::fs::read_to_string(&path).map_err(|error| {
                 Failure::usage(format!("cannot read the token in {}", path.display()))
                     .because(&error)
+                    .hint("name a file that you can read with the token in it, or set ATTACHE_MCP_TOKEN")
             })?)
         }
         None => setup.environment.get("ATTACHE_MCP_TOKEN").map(str::to_owned),

@@ -1,5 +1,6 @@
 //! What a tool answers, as the protocol writes it: text, and beside it the same as values.
 
+use attache_kernel::id::RunId;
 use attache_runtime::internal::tool::ToolOutput;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
@@ -34,4 +35,14 @@ pub(super) fn result(output: ToolOutput) -> CallToolResult {
 /// The result of a call that failed before its tool was reached.
 pub(super) fn failure(text: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(text.into())])
+}
+
+/// The result of a call that nobody waits for any more: which run it was, and how to go on with it.
+pub(super) fn broken_off(reason: &str, run: Option<&RunId>) -> CallToolResult {
+    failure(match run {
+        Some(run) => format!(
+            "{reason}; {run} was stopped: TaskOutput with this agent_id returns what it has, and Task with it as `resume` goes on with it"
+        ),
+        None => reason.to_owned(),
+    })
 }

@@ -3,7 +3,7 @@
 //! Invariant: a call that nobody waits for any more is dropped, and with it the run it waits for, unless the
 //! client can ask for it again.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use attache_kernel::rights::tool_name::BuiltinTool;
 use attache_runtime::internal::tasks::{Client, new_session_id};
@@ -113,7 +113,9 @@ impl Server {
         let hung_up = hung_up(context);
         let ended = tokio::select! {
             biased;
-            gone = self.nobody_waits(context, &hung_up) => Some(gone),
+            reason = self.nobody_waits(context, &hung_up) => {
+                Some(answer::broken_off(reason, call.state().run.as_ref()))
+            }
             now = call.until(|now| now.ended.is_some() || (now.open > 0 && !call.questions().is_empty())) => now.ended,
         };
         if let Some(result) = ended {
@@ -143,30 +145,33 @@ impl Server {
             peer: context.peer.clone(),
             token: context.meta.get_progress_token(),
             level: *self.level.lock().unwrap_or_else(PoisonError::into_inner),
+            run: OnceLock::new(),
         };
         let wording = Wording::for_version(context.protocol_version().as_ref());
         let hung_up = hung_up(context);
         let Called { tool, arguments } = called;
         tokio::select! {
             biased;
-            gone = self.nobody_waits(context, &hung_up) => Some(gone),
+            reason = self.nobody_waits(context, &hung_up) => {
+                Some(answer::broken_off(reason, told.run.get()))
+            }
             output = desk.call(&tool, arguments) => output.map(answer::result),
             () = progress::tell(&told, runs) => None,
             () = elicitation::ask_all(&context.peer, wording, questions) => None,
         }
     }
 
-    /// Ends when nobody waits for the answer any more, with what is answered then.
+    /// Ends when nobody waits for the answer any more, with the reason.
     async fn nobody_waits(
         &self,
         context: &RequestContext<RoleServer>,
         hung_up: &CancellationToken,
-    ) -> CallToolResult {
+    ) -> &'static str {
         tokio::select! {
             biased;
-            () = context.ct.cancelled() => answer::failure("the request was cancelled"),
-            () = self.gone().cancelled() => answer::failure("the server ends, or its client has gone"),
-            () = hung_up.cancelled() => answer::failure("the client has gone"),
+            () = context.ct.cancelled() => "the request was cancelled",
+            () = self.gone().cancelled() => "the server ends, or its client has gone",
+            () = hung_up.cancelled() => "the client has gone",
         }
     }
 }

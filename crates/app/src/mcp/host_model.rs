@@ -120,9 +120,13 @@ impl Model for HostModel {
     }
 }
 
-/// A host that refuses once refuses again; what else went wrong may pass.
+/// A host that refuses once refuses again.
 fn failure(error: &ServiceError) -> ModelFailure {
-    ModelFailure::Fatal { message: format!("the host did not answer: {error}") }
+    let message = match error {
+        ServiceError::McpError(refusal) => format!("the host refused: {}", refusal.message),
+        error => format!("the host did not answer: {error}"),
+    };
+    ModelFailure::Fatal { message }
 }
 
 /// A conversation as the host takes it.

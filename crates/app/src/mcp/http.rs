@@ -2,7 +2,7 @@
 //!
 //! Invariants: a server that others can reach has a token; a page in a browser reaches none, by whatever name
 //! it calls the server. A run whose client hangs up ends. Clients see each other's runs only if they have the
-//! same token.
+//! same token. When the server ends, those who wait are told which run was stopped.
 
 mod attended;
 mod guard;
@@ -14,7 +14,7 @@ use attache_kernel::id::SessionId;
 use attache_runtime::internal::tasks::{ClientReach, new_session_id};
 use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
 use hyper::{
-    Request, Response, StatusCode,
+    Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
     header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
     service::service_fn,
@@ -51,7 +51,7 @@ const LARGEST_BODY: usize = 4 << 20;
 /// How long a session may be silent, and how long a client may take to send the head of a request.
 const SILENCE: Duration = Duration::from_hours(1);
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
-/// How long the end of the server waits for its connections.
+/// How long the end of the server waits for its answers, and then for its connections.
 const CLOSING: Duration = Duration::from_secs(2);
 
 /// Where the server listens, and who may use it.
@@ -86,6 +86,8 @@ struct Serving {
     sessions: Arc<LocalSessionManager>,
     guard: Guard,
     rates: Rates,
+    /// The requests that an answer is owed to.
+    calls: TaskTracker,
 }
 
 /// Serves until a signal ends it.
@@ -110,14 +112,16 @@ pub(super) async fn serve(door: Door, shared: Arc<Shared>) -> Result<Exit, Failu
         .with_cancellation_token(stopping.clone())
         .with_max_request_body_bytes(LARGEST_BODY);
     let of_token = guard.token().map(session_of);
-    let gone = stopping.clone();
+    let ending = CancellationToken::new();
+    let gone = ending.clone();
     let server = move || {
         let id = of_token.clone().unwrap_or_else(new_session_id);
         let session = Session { id, reach: ClientReach::Session };
         Ok(Server::over_http(Arc::clone(&shared), session, gone.clone(), of_token.is_some()))
     };
     let service = StreamableHttpService::new(server, Arc::clone(&sessions), config);
-    let serving = Arc::new(Serving { service, sessions, guard, rates: Rates::default() });
+    let (rates, calls) = (Rates::default(), TaskTracker::new());
+    let serving = Arc::new(Serving { service, sessions, guard, rates, calls: calls.clone() });
     let connections = TaskTracker::new();
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let accepting = async {
@@ -144,6 +148,9 @@ pub(super) async fn serve(door: Door, shared: Arc<Shared>) -> Result<Exit, Failu
         () = told_to_end() => {}
     }
     drop(listener);
+    ending.cancel();
+    calls.close();
+    drop(tokio::time::timeout(CLOSING, calls.wait()).await);
     stopping.cancel();
     connections.close();
     drop(tokio::time::timeout(CLOSING, connections.wait()).await);
@@ -187,24 +194,24 @@ async fn answer(
     peer: SocketAddr,
     serving: &Serving,
 ) -> Response<Attended> {
-    let refusal = if request.uri().path() == PATH {
-        serving.guard.check(request.headers()).err()
-    } else {
+    // First, so that tokens cannot be tried out quickly.
+    let refusal = if !serving.rates.admit(peer.ip()) {
+        Some(Refusal::TooOften)
+    } else if request.uri().path() != PATH {
         Some(Refusal::NoSuchPath)
-    };
-    let refusal =
-        refusal.or_else(|| (!serving.rates.admit(peer.ip())).then_some(Refusal::TooOften));
-    let refusal = match refusal {
-        Some(refusal) => Some(refusal),
-        None if is_full(&request, serving).await => Some(Refusal::TooManySessions),
-        None => None,
+    } else if let Err(refusal) = serving.guard.check(request.headers()) {
+        Some(refusal)
+    } else {
+        is_full(&request, serving).await.then_some(Refusal::TooManySessions)
     };
     if let Some(refusal) = refusal {
         return refused(refusal).map(Attended::whole);
     }
     let gone = ClientGone::default();
     request.extensions_mut().insert(gone.clone());
-    serving.service.handle(request).await.map(|body| Attended::new(body, gone))
+    // Other requests are for news, which come for ever.
+    let awaited = (request.method() == Method::POST).then(|| serving.calls.token());
+    serving.service.handle(request).await.map(|body| Attended::new(body, gone, awaited))
 }
 
 /// Whether a request would begin a session too many.

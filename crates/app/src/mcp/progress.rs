@@ -5,7 +5,9 @@
 
 #![expect(deprecated, reason = "hosts of today read logs")]
 
-use attache_kernel::run::event::Event;
+use std::sync::OnceLock;
+
+use attache_kernel::{id::RunId, run::event::Event};
 use attache_runtime::internal::{events::Events, tasks::RunHandle};
 use rmcp::{
     Peer, RoleServer,
@@ -23,12 +25,15 @@ pub(super) struct Told {
     pub(super) token: Option<ProgressToken>,
     /// The least that it wants to read of the log.
     pub(super) level: LoggingLevel,
+    /// The run that the request started.
+    pub(super) run: OnceLock<RunId>,
 }
 
 /// Tells of the runs that a request starts. It never ends by itself.
 pub(super) async fn tell(told: &Told, mut started: UnboundedReceiver<RunHandle>) {
     let mut number = 0;
     while let Some(run) = started.recv().await {
+        told.run.get_or_init(|| run.id().clone());
         let name = &run.assignment().definition.agent_type;
         told.log(json!({"agent_id": run.id(), "agent_type": name, "event": "started"})).await;
         if let Some(token) = &told.token {

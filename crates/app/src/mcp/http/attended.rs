@@ -8,7 +8,7 @@ use std::{
 
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
 /// Cancelled when the client hangs up before it has the whole response. It travels with the request.
 #[derive(Debug, Clone, Default)]
@@ -19,16 +19,22 @@ pub(crate) struct ClientGone(pub(crate) CancellationToken);
 pub(super) struct Attended {
     body: BoxBody<Bytes, Infallible>,
     gone: Option<ClientGone>,
+    /// Kept until it is sent: the end of the server waits for it.
+    _awaited: Option<TaskTrackerToken>,
 }
 
 impl Attended {
-    pub(super) fn new(body: BoxBody<Bytes, Infallible>, gone: ClientGone) -> Self {
-        Self { body, gone: Some(gone) }
+    pub(super) fn new(
+        body: BoxBody<Bytes, Infallible>,
+        gone: ClientGone,
+        awaited: Option<TaskTrackerToken>,
+    ) -> Self {
+        Self { body, gone: Some(gone), _awaited: awaited }
     }
 
     /// A body for which nothing has to be done.
     pub(super) fn whole(body: BoxBody<Bytes, Infallible>) -> Self {
-        Self { body, gone: None }
+        Self { body, gone: None, _awaited: None }
     }
 }
 

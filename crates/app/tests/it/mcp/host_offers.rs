@@ -179,6 +179,6 @@ fn a_host_that_refuses_to_sample_fails_the_run_and_not_the_server() {
     client.write(refusal.to_string().as_bytes());
     let answer = client.answer(id);
     assert_eq!(answer["result"]["isError"], true, "{answer}");
-    assert!(text(&answer["result"]).contains("the user said no"), "{answer}");
+    assert!(text(&answer["result"]).contains("the host refused: the user said no"), "{answer}");
     assert_eq!(client.call("subagent_list", json!({}))["isError"], false);
 }

@@ -133,17 +133,30 @@ impl HttpClient {
         self
     }
 
-    fn message(&mut self, tool: &str, arguments: &Value) -> Value {
+    fn message(&mut self, method: &str, params: &Value) -> Value {
         self.next_id += 1;
-        let params = json!({"name": tool, "arguments": arguments});
-        json!({"jsonrpc": "2.0", "id": self.next_id, "method": "tools/call", "params": params})
+        json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params})
+    }
+
+    fn called(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.message("tools/call", &json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// Sends a request and returns the answer to it.
+    fn answered(&self, message: &Value) -> Value {
+        let answer = self.post(message);
+        let result = answer.messages.iter().find(|answer| answer["id"] == message["id"]);
+        result.unwrap_or_else(|| panic!("{} {}", answer.status, answer.body)).clone()
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        let message = self.message(method, params);
+        self.answered(&message)
     }
 
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
-        let message = self.message(tool, arguments);
-        let answer = self.post(&message);
-        let result = answer.messages.iter().find(|message| message["id"] == self.next_id);
-        result.unwrap_or_else(|| panic!("{} {}", answer.status, answer.body))["result"].clone()
+        let message = self.called(tool, arguments);
+        self.answered(&message)["result"].clone()
     }
 }
 
@@ -163,6 +176,7 @@ fn a_server_that_others_can_reach_needs_a_token() {
         (vec!["mcp", "--http", "0.0.0.0:0"], "a token is required"),
         (vec!["mcp", "--http", "nowhere"], "write an address"),
         (vec!["mcp", "--http", "0", "--token-file", "missing"], "cannot read the token"),
+        (vec!["mcp", "--http", "0", "--token-file", "missing"], "ATTACHE_MCP_TOKEN"),
         (vec!["mcp", "--token-file", "x"], "--http"),
     ] {
         let ran = project.run(&arguments);
@@ -213,6 +227,25 @@ fn clients_without_a_token_see_only_the_runs_of_their_session() {
         let refused = other.call(tool, &id);
         assert_eq!(refused["structuredContent"]["status"], "not_found", "{refused}");
     }
+    let mut resumed = task("go on");
+    resumed["resume"] = id["agent_id"].clone();
+    let refused = other.call("Task", &resumed);
+    assert_eq!(refused["structuredContent"]["status"], "not_found", "{refused}");
+    let uri = format!("attache://runs/{}", id["agent_id"].as_str().unwrap());
+    for (method, uri) in [
+        ("resources/read", uri.clone()),
+        ("resources/read", format!("{uri}/transcript")),
+        ("resources/subscribe", uri),
+    ] {
+        let answered = one.ask(method, &json!({"uri": uri}));
+        assert!(answered["result"].is_object(), "{method}: {answered}");
+        let refused = other.ask(method, &json!({"uri": uri}));
+        assert_eq!(refused["error"]["code"], -32002, "{method}: {refused}");
+    }
+    let listed = |client: &mut HttpClient| {
+        client.ask("resources/list", &json!({}))["result"]["resources"].as_array().map(Vec::len)
+    };
+    assert_eq!((listed(&mut one), listed(&mut other)), (Some(2), Some(0)));
 }
 
 #[test]
@@ -248,7 +281,7 @@ fn a_client_that_hangs_up_ends_its_run() {
     let project = lab(&model, API, "");
     let server = Server::start(&project, &[]);
     let mut client = server.client().greet();
-    let message = client.message("Task", &task("look"));
+    let message = client.called("Task", &task("look"));
     let stream = client.send("POST", "/mcp", &message.to_string());
     gate.wait_until_reached(1);
     drop(stream);
@@ -265,14 +298,74 @@ fn a_signal_ends_the_server_and_its_runs_in_order() {
     let project = lab(&model, API, "");
     let mut server = Server::start(&project, &[]);
     let mut client = server.client().greet();
-    let message = client.message("Task", &task("look"));
-    let _stream = client.send("POST", "/mcp", &message.to_string());
+    let message = client.called("Task", &task("look"));
+    let waiting = {
+        let (client, message) = (client.clone(), message.clone());
+        std::thread::spawn(move || client.answered(&message))
+    };
     gate.wait_until_reached(1);
     let pid = server.child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
     let tasks = project.json(&["tasks", "--all", "--json"]);
     assert_eq!(tasks[0]["ended_as"], "aborted", "{tasks}");
+    // Who waited is told which run it was, and how to go on.
+    let told = waiting.join().unwrap()["result"].clone();
+    assert_eq!(told["isError"], true, "{told}");
+    let words = told["content"][0]["text"].as_str().unwrap();
+    for named in [tasks[0]["agent_id"].as_str().unwrap(), "TaskOutput", "resume"] {
+        assert!(words.contains(named), "{named}: {words}");
+    }
+}
+
+#[test]
+fn a_large_body_without_a_length_is_refused() {
+    let project = project();
+    let server = Server::start(&project, &[]);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\naccept: application/json, text/event-stream\r\n\
+         content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n",
+        server.address
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let chunk = format!("100000\r\n{}\r\n", " ".repeat(1 << 20));
+    for _ in 0..4 {
+        stream.write_all(chunk.as_bytes()).unwrap();
+    }
+    stream.write_all(b"4\r\n    \r\n").unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    assert!(line.starts_with("HTTP/1.1 413"), "{line}");
+}
+
+#[test]
+fn a_client_that_asks_too_often_waits_also_if_it_only_tries_out_tokens() {
+    const REQUESTS: usize = 10_000;
+    let project = project().with_env("ATTACHE_MCP_TOKEN", "open sesame");
+    let server = Server::start(&project, &[]);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let answers = BufReader::new(stream.try_clone().unwrap());
+    let request = format!("GET /mcp HTTP/1.1\r\nhost: {}\r\n", server.address);
+    let asking = std::thread::spawn(move || {
+        for number in 1..=REQUESTS {
+            let last = if number == REQUESTS { "connection: close\r\n" } else { "" };
+            let tried = format!("{request}authorization: Bearer {number}\r\n{last}\r\n");
+            stream.write_all(tried.as_bytes()).unwrap();
+        }
+    });
+    let answers: Vec<String> = answers.lines().map_while(Result::ok).collect();
+    asking.join().unwrap();
+    // A body ends without a line end.
+    let count = |text: &str| answers.iter().filter(|line| line.contains(text)).count();
+    let (tried, told_to_wait) = (count("HTTP/1.1 401"), count("HTTP/1.1 429"));
+    assert_eq!(tried + told_to_wait, REQUESTS);
+    assert!(tried >= 1000 && told_to_wait > 0, "{tried} tried, {told_to_wait} told to wait");
+    assert_eq!(count("retry-after: 1"), told_to_wait);
+    // It is served again, and its token was not the matter.
+    let known = server.client().with("authorization", "Bearer open sesame");
+    let mut answered = std::iter::repeat_with(|| known.post(&hello()).status);
+    assert_eq!(answered.find(|status| *status != 429), Some(200));
 }
 
 #[test]
