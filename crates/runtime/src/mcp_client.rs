@@ -132,10 +132,11 @@ impl McpServers {
         server.address()
     }
 
-    /// How the configured servers are, without starting one.
-    pub fn states(&self) -> Vec<(String, ServerState)> {
-        let servers = self.shared.configured.values();
-        servers.map(|server| (server.name.clone(), server.state())).collect()
+    /// The servers that are being started.
+    pub(crate) fn starting(&self) -> Vec<String> {
+        let servers = self.shared.configured.values().cloned().chain(self.inline_servers());
+        let starting = servers.filter(|server| server.state() == ServerState::Starting);
+        starting.map(|server| server.name.clone()).collect()
     }
 
     /// Starts the configured servers, and tells how they are.

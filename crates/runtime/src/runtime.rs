@@ -90,6 +90,11 @@ impl Runtime {
         self.host.prepare(order, &**self.runs.store()).await
     }
 
+    /// The MCP servers that are being started: what preparing a run waits for.
+    pub fn starting_servers(&self) -> Vec<String> {
+        self.host.mcp.starting()
+    }
+
     /// Starts a run. It goes on by itself; the handle tells of it.
     pub async fn start(&self, prepared: Prepared) -> Result<RunHandle, StartError> {
         self.runs.start_below(prepared.start, Some(Arc::clone(&self.host))).await

@@ -22,6 +22,7 @@ use attache_runtime::internal::{
     approvals::{ApproveAll, Approver},
     events::TreeEvents,
     host::{Order, Prepared},
+    runtime::Runtime,
     tasks::{FailedChild, StartError},
 };
 use clap::{ArgMatches, Args, ValueEnum, builder::PossibleValuesParser};
@@ -294,6 +295,8 @@ const READER_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 pub(crate) const TIDYING_PATIENCE: std::time::Duration = std::time::Duration::from_millis(500);
 /// How long the end of a run waits for the disk.
 const DISK_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+/// How long the start of MCP servers may take without a word.
+const SILENT_START: std::time::Duration = std::time::Duration::from_secs(1);
 
 pub(crate) fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     open_files::require_enough()?;
@@ -329,9 +332,27 @@ async fn carry_out_unattended(args: &RunArgs, setup: &Setup) -> Result<Exit, Fai
         },
         ..order::order(args, setup, &runtime, &store).await?
     };
-    let prepared = runtime.prepare(order).await.map_err(|error| setup.order_failure(&error))?;
-    tell_notices(&prepared, setup);
+    let prepared = prepared(&runtime, order, setup).await?;
     background::drive(&runtime, prepared, &store, setup).await
+}
+
+/// The run that was ordered. Somebody who has to wait for an MCP server is told so.
+async fn prepared(runtime: &Runtime, order: Order, setup: &Setup) -> Result<Prepared, Failure> {
+    let preparing = runtime.prepare(order);
+    tokio::pin!(preparing);
+    let in_time = tokio::time::timeout(SILENT_START, &mut preparing).await;
+    let prepared = if let Ok(prepared) = in_time {
+        prepared
+    } else {
+        let servers = runtime.starting_servers().join(", ");
+        if !setup.quiet && !servers.is_empty() {
+            print::aside(&format!("waiting for MCP servers to start: {servers}"));
+        }
+        preparing.await
+    };
+    let prepared = prepared.map_err(|error| setup.order_failure(&error))?;
+    tell_notices(&prepared, setup);
+    Ok(prepared)
 }
 
 fn tell_notices(prepared: &Prepared, setup: &Setup) {
@@ -351,8 +372,7 @@ pub(super) async fn carry_out(args: &RunArgs, setup: &Setup) -> Result<(Exit, Ru
     let approver = args.approver(&printer)?;
     let order = order::order(args, setup, &runtime, &store).await?;
     let order = Order { approver, auto_approval: args.auto_approval(), ..order };
-    let prepared = runtime.prepare(order).await.map_err(|error| setup.order_failure(&error))?;
-    tell_notices(&prepared, setup);
+    let prepared = prepared(&runtime, order, setup).await?;
     let format = match (args.options.output_format, setup.format) {
         (Some(format), _) => format,
         (None, OutputFormat::Json) => RunFormat::Json,

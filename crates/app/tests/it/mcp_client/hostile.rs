@@ -27,6 +27,16 @@ fn a_server_that_does_not_start_is_told_and_the_run_goes_on() {
 }
 
 #[test]
+fn a_server_that_takes_its_time_to_start_is_named_unless_nothing_is_to_be_said() {
+    let silent = server(&["silent"], "startup_timeout_sec = 3");
+    for (options, is_named) in [(&[][..], true), (&["--quiet"][..], false)] {
+        let told = told(&silent, "mcp__lab__echo", &json!({"text": "x"}), options);
+        let said = &told.ran.stderr;
+        assert_eq!(said.contains("waiting for MCP servers to start: lab"), is_named, "{said}");
+    }
+}
+
+#[test]
 fn a_server_that_wants_a_token_is_told_with_what_to_do() {
     for answer in [
         Answer::new().status(401),
