@@ -299,10 +299,7 @@ fn a_signal_ends_the_server_and_its_runs_in_order() {
     let mut server = Server::start(&project, &[]);
     let mut client = server.client().greet();
     let message = client.called("Task", &task("look"));
-    let waiting = {
-        let (client, message) = (client.clone(), message.clone());
-        std::thread::spawn(move || client.answered(&message))
-    };
+    let waiting = std::thread::spawn(move || client.answered(&message));
     gate.wait_until_reached(1);
     let pid = server.child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
