@@ -22,6 +22,7 @@ use std::{
     path::Path,
 };
 
+use attache_kernel::run::outcome::RunResult;
 use serde::Serialize;
 
 use self::palette::Colours;
@@ -108,6 +109,18 @@ pub(crate) fn json_text(value: &impl Serialize) -> io::Result<String> {
         serde_json::to_string(value)
     };
     Ok(format!("{}\n", harmless(&text?)))
+}
+
+/// Where the changes of a run with a worktree of its own are; the files of the project do not have them.
+pub(crate) fn changes_on_branch(result: &RunResult) -> Option<String> {
+    let changes = result.changes.as_ref()?;
+    let branch = changes.branch.as_ref()?;
+    let files = changes.files.len();
+    let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    Some(format!(
+        "changes: {files} on branch {branch}; take them with: attache transcript {} --diff | git apply",
+        result.agent_id
+    ))
 }
 
 /// Prints a line to standard error.

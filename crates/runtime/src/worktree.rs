@@ -71,8 +71,8 @@ pub struct WorktreePlan {
 enum StartingPoint {
     /// The files of this repository's working tree, on that new branch.
     Files { repository: PathBuf, branch: String },
-    /// The worktree of an earlier run.
-    Earlier(WorktreeFacts),
+    /// The worktree of an earlier run; on that new branch if somebody else works on its own.
+    Earlier { facts: WorktreeFacts, branch: String },
     /// These files of an earlier run, on that new branch; without them what it left on its own.
     Branched { earlier: WorktreeFacts, branch: String, files: FilesThen },
 }
@@ -120,7 +120,7 @@ impl Worktrees {
             head => head?,
         };
         let directory = place.join(run.as_str());
-        let branch = format!("attache/{run}");
+        let branch = branch_of(run);
         let below = below.to_owned();
         let origin = StartingPoint::Files { repository: real, branch };
         Ok(WorktreePlan { worktrees: self.clone(), directory, below, origin })
@@ -131,11 +131,12 @@ impl Worktrees {
         &self,
         facts: &WorktreeFacts,
         folder: &Path,
+        run: &RunId,
     ) -> Result<WorktreePlan, WorktreeError> {
         self.made()?;
         let directory = PathBuf::from(&facts.directory);
         let below = folder.strip_prefix(&directory).unwrap_or(Path::new("")).to_owned();
-        let origin = StartingPoint::Earlier(facts.clone());
+        let origin = StartingPoint::Earlier { facts: facts.clone(), branch: branch_of(run) };
         Ok(WorktreePlan { worktrees: self.clone(), directory, below, origin })
     }
 
@@ -148,7 +149,7 @@ impl Worktrees {
         run: &RunId,
         files: FilesThen,
     ) -> Result<WorktreePlan, WorktreeError> {
-        let again = self.plan_again(facts, folder)?;
+        let again = self.plan_again(facts, folder, run)?;
         let place = self.made()?;
         let git = Git::unread(&self.environment, Path::new(&facts.repository), &place)?;
         let object = match &files {
@@ -163,9 +164,28 @@ impl Worktrees {
             None => false,
         };
         let files = if is_there { files } else { FilesThen::Unknown };
-        let branch = format!("attache/{run}");
+        let branch = branch_of(run);
         let origin = StartingPoint::Branched { earlier: facts.clone(), branch, files };
         Ok(WorktreePlan { directory: place.join(run.as_str()), origin, ..again })
+    }
+
+    /// Whether nothing is left of what a run did in a worktree, which had these files in the end.
+    pub(crate) async fn has_lost(
+        &self,
+        facts: &WorktreeFacts,
+        tree: &str,
+    ) -> Result<bool, WorktreeError> {
+        if Path::new(&facts.directory).is_dir() {
+            return Ok(false);
+        }
+        let place = self.made()?;
+        let git = Git::unread(&self.environment, Path::new(&facts.repository), &place)?;
+        let branch = format!("refs/heads/{}", facts.branch);
+        let tip = git.object(["rev-parse", "--verify", "--quiet", &branch]).await;
+        let begun = format!("{}^{{tree}}", facts.start);
+        let begun = git.object(["rev-parse", "--verify", "--quiet", &begun]).await;
+        // A repository in which git does not work is told of when the worktree is made.
+        Ok(tip.is_err() && begun.is_ok_and(|begun| begun != tree))
     }
 
     /// Waits until nobody else makes or removes a worktree.
@@ -197,6 +217,14 @@ impl WorktreePlan {
         matches!(&self.origin, StartingPoint::Branched { files: FilesThen::Unknown, .. })
     }
 
+    /// The branch of the earlier run that it branches off.
+    pub(crate) fn branches_off(&self) -> Option<&str> {
+        match &self.origin {
+            StartingPoint::Branched { earlier, .. } => Some(&earlier.branch),
+            StartingPoint::Files { .. } | StartingPoint::Earlier { .. } => None,
+        }
+    }
+
     /// Where the run will work.
     pub(crate) fn folder(&self) -> PathBuf {
         // Joining nothing would end the path with a slash.
@@ -222,7 +250,7 @@ impl WorktreePlan {
             StartingPoint::Files { repository, branch } => {
                 making.of_files(&repository, branch).await
             }
-            StartingPoint::Earlier(facts) => making.again(facts).await,
+            StartingPoint::Earlier { facts, branch } => making.again(facts, branch).await,
             StartingPoint::Branched { earlier, branch, files } => {
                 making.branched(&earlier, branch, &files).await
             }
@@ -243,6 +271,18 @@ impl WorktreePlan {
             }
         }
     }
+}
+
+/// The branch of a run.
+fn branch_of(run: &RunId) -> String {
+    format!("attache/{run}")
+}
+
+/// Whether some working tree of the repository has that branch checked out.
+async fn is_checked_out(git: &Git, reference: &str) -> Result<bool, WorktreeError> {
+    let listed = git.run(["worktree", "list", "--porcelain"]).await?;
+    let wanted = format!("branch {reference}");
+    Ok(listed.split(|byte| *byte == b'\n').any(|line| line == wanted.as_bytes()))
 }
 
 /// A worktree that is being made.
@@ -280,8 +320,13 @@ impl Making<'_> {
     }
 
     /// The worktree of an earlier run: as it was left, or made again from its branch. Where the earlier
-    /// run changed nothing there is neither, and it begins with the files as they are now.
-    async fn again(&mut self, facts: WorktreeFacts) -> Result<WorktreeFacts, WorktreeError> {
+    /// run changed nothing there is neither, and it begins with the files as they are now. A branch that
+    /// somebody has checked out stays as it is, and a new one begins there.
+    async fn again(
+        &mut self,
+        facts: WorktreeFacts,
+        new_branch: String,
+    ) -> Result<WorktreeFacts, WorktreeError> {
         let is_whole = self.lease.read() == Some(Leased { is_ready: true, facts: facts.clone() });
         if is_whole && self.directory.is_dir() && Path::new(&facts.git_dir).is_dir() {
             return Ok(facts);
@@ -295,7 +340,12 @@ impl Making<'_> {
                 self.of_files(&repository, facts.branch.clone()).await
             }
             Err(error) => Err(error),
-            Ok(_) => {
+            Ok(tip) => {
+                if is_checked_out(&git, &branch).await? {
+                    let facts = self.facts(&git, &repository, new_branch, facts.start).await?;
+                    self.add(&git, &["-B", &facts.branch], &tip, &facts).await?;
+                    return Ok(facts);
+                }
                 let facts = self.facts(&git, &repository, facts.branch, facts.start).await?;
                 self.add(&git, &["--force"], &facts.branch, &facts).await?;
                 Ok(facts)

@@ -113,6 +113,9 @@ fn tell(run: &RecordedRun, setup: &Setup) {
     if run.result.partial && !run.result.result.trim().is_empty() {
         print::aside("what was printed is partial: the run was cut off");
     }
+    if let Some(changes) = print::changes_on_branch(&run.result) {
+        print::aside(&changes);
+    }
     if *status != Status::Goal {
         print::aside(&format!("resume with: attache run --resume {agent_id}"));
     }

@@ -491,6 +491,9 @@ async fn report(
             result.model.provider
         ));
     }
+    if let Some(changes) = print::changes_on_branch(result).filter(|_| !setup.quiet) {
+        printer.aside(&changes);
+    }
     if result.status != Status::Goal && !setup.quiet {
         let command = if result.agent_type.as_str() == transcripts::MAIN { "exec" } else { "run" };
         printer.aside(&format!("resume with: attache {command} --resume {}", result.agent_id));

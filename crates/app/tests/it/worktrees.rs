@@ -482,6 +482,69 @@ fn a_killed_run_leaves_its_worktree_to_be_resumed() {
     assert_eq!(git(&project, &["worktree", "list"]).lines().count(), 1);
 }
 
+/// Somebody who looks at what an agent did does not find their files out of step when it goes on.
+#[test]
+fn a_branch_that_somebody_has_checked_out_stays_as_it_is() {
+    let (server, project) = yard(&["echo half > half.txt"]);
+    project.file("one.txt", "one\n");
+    commit_all(&project);
+    let first = result(&project.run(&RUN));
+    let branch = first["changes"]["branch"].as_str().unwrap();
+    git(&project, &["checkout", "--quiet", branch]);
+    let before = git(&project, &["rev-parse", "HEAD"]);
+    script(&server, &["cat half.txt && echo rest > rest.txt"]);
+    let id = first["agent_id"].as_str().unwrap();
+    let again = ["run", "--resume", id, "--agents", AGENTS, "--approve", "all", "--json"];
+    let second = result(&project.run(&again));
+    assert_eq!(second["changes"]["files"], json!(["half.txt", "rest.txt"]), "{second}");
+    assert_eq!(git(&project, &["status", "--porcelain"]), "");
+    assert_eq!(git(&project, &["rev-parse", "HEAD"]), before);
+    let own = format!("attache/{}", second["agent_id"].as_str().unwrap());
+    assert_eq!(second["changes"]["branch"], own.as_str());
+    assert_eq!(git(&project, &["show", &format!("{own}:rest.txt")]), "rest\n");
+}
+
+#[test]
+fn an_agent_whose_branch_is_gone_goes_on_with_its_files_and_that_is_said() {
+    let (server, project) = yard(&["echo half > half.txt"]);
+    project.file("one.txt", "one\n");
+    commit_all(&project);
+    let first = result(&project.run(&RUN));
+    git(&project, &["branch", "-D", first["changes"]["branch"].as_str().unwrap()]);
+    script(&server, &["cat half.txt && echo rest > rest.txt"]);
+    let id = first["agent_id"].as_str().unwrap();
+    let again = ["run", "--resume", id, "--agents", AGENTS, "--approve", "all", "--json"];
+    let ran = project.run(&again);
+    let notice =
+        format!("the branch attache/{id} is gone: the agent goes on with the files it had");
+    assert!(ran.stderr.contains(&notice), "{ran:?}");
+    let second = result(&ran);
+    assert_eq!(second["changes"]["files"], json!(["half.txt", "rest.txt"]), "{second}");
+    let own = format!("attache/{}", second["agent_id"].as_str().unwrap());
+    assert_eq!(second["changes"]["branch"], own.as_str());
+    // One that changed nothing never had a branch to keep.
+    script(&server, &["true"]);
+    let idle = result(&project.run(&RUN));
+    script(&server, &["true"]);
+    let ran =
+        project.run(&["run", "--resume", idle["agent_id"].as_str().unwrap(), "--agents", AGENTS]);
+    assert!(!ran.stderr.contains("is gone"), "{ran:?}");
+}
+
+#[test]
+fn people_are_told_where_the_changes_are() {
+    let (_server, project) = yard(&["echo half > half.txt"]);
+    project.file("one.txt", "one\n");
+    commit_all(&project);
+    let ran = project.run(&RUN[..RUN.len() - 1]);
+    let told = |said: &str| {
+        let line = said.lines().find(|line| line.starts_with("changes: 1 file on branch attache/"));
+        assert!(line.is_some_and(|line| line.ends_with(" --diff | git apply")), "{said}");
+    };
+    told(&ran.stderr);
+    told(&project.run(&["output", "last"]).stderr);
+}
+
 #[test]
 fn worktrees_without_a_run_are_cleaned_up_and_their_changes_kept() {
     let (server, project) = yard(&["true"]);

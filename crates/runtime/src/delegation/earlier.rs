@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use attache_kernel::{
     id::{AgentName, RunId},
-    run::transcript::fold,
+    run::{files_then::FilesThen, transcript::fold},
 };
 
 use super::report;
@@ -37,10 +37,11 @@ pub(super) async fn find(id: &str, delegate: &Delegate) -> Result<Found, ToolOut
     if matches!(transcript.state, RunState::Queued | RunState::Running) {
         return Ok(Found::Elsewhere(transcript.header.run.agent_id));
     }
+    let files = FilesThen::after(u32::MAX, &transcript.header.run, &transcript.entries);
     let run = fold(transcript.into_lines()).map_err(|error| {
         ToolOutput::error(format!("the transcript of that agent cannot be read: {error}"))
     })?;
-    Ok(Found::Ended(EarlierRun::new(run)))
+    Ok(Found::Ended(EarlierRun::new(run).having(files)))
 }
 
 /// A run that the caller may reach, as it was written down.

@@ -75,6 +75,13 @@ pub enum Notice {
         /// The turn.
         turn: u32,
     },
+    /// The branch with what a resumed run did in its worktree is gone.
+    BranchGone {
+        /// The branch.
+        branch: String,
+        /// Whether the files are still known.
+        has_files: bool,
+    },
     /// The workspace lies where keys or the program's own files are kept.
     HiddenWorkspace {
         /// The workspace.
@@ -161,6 +168,14 @@ impl fmt::Display for Notice {
             Self::NoSuchServer { agent, server } => write!(
                 formatter,
                 "`{agent}` names the MCP server `{server}`, which is not configured (attache mcp add {server})"
+            ),
+            Self::BranchGone { branch, has_files: true } => write!(
+                formatter,
+                "the branch {branch} is gone: the agent goes on with the files it had, on a new branch"
+            ),
+            Self::BranchGone { branch, has_files: false } => write!(
+                formatter,
+                "the branch {branch} is gone, and with it what the agent did: it goes on with your files"
             ),
             Self::FilesNotKnown { turn } => write!(
                 formatter,

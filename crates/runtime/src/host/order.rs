@@ -102,7 +102,7 @@ pub struct EarlierRun {
     pub(super) run: Box<Run>,
     /// The last turn that is shared, where not all are.
     pub(super) at_turn: Option<u32>,
-    /// The files of its worktree when that turn was over.
+    /// The files of its worktree when that turn, or else its last one, was over.
     pub(super) files: FilesThen,
 }
 
@@ -214,6 +214,11 @@ impl Agent {
 impl EarlierRun {
     pub(crate) fn new(run: Run) -> Self {
         Self { run: Box::new(run), at_turn: None, files: FilesThen::Unknown }
+    }
+
+    /// The same with what is known of the files of its worktree.
+    pub(crate) fn having(self, files: FilesThen) -> Self {
+        Self { files, ..self }
     }
 
     /// The run as far as it came.

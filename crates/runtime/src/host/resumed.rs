@@ -40,9 +40,10 @@ impl Host {
         if matches!(transcript.state, RunState::Queued | RunState::Running) {
             return Err(OrderError::StillRuns(transcript.header.run.agent_id));
         }
+        let files = FilesThen::after(u32::MAX, &transcript.header.run, &transcript.entries);
         let run = fold(transcript.into_lines())?;
         let run = if run.is_opened() { run } else { self.opened_late(&run, store).await? };
-        Ok(EarlierRun::new(run))
+        Ok(EarlierRun::new(run).having(files))
     }
 
     /// A run that was cut off before its first event, as its header and the run it continues make it.
@@ -224,12 +225,16 @@ impl Host {
             return Ok((self.workplace.earlier_folder(&before.definition, trust, root)?, None));
         };
         let worktrees = self.workplace.worktrees.as_ref().ok_or(WorktreeError::NoPlace)?;
-        let plan = match earlier.at_turn {
-            Some(_) => {
-                let files = earlier.files.clone();
-                worktrees.plan_branch(facts, &root, run_id, files).await?
-            }
-            None => worktrees.plan_again(facts, &root)?,
+        let goes_elsewhere = match (&earlier.at_turn, &earlier.files) {
+            (Some(_), _) => true,
+            (None, FilesThen::Tree(tree)) => worktrees.has_lost(facts, tree).await?,
+            (None, FilesThen::AsBegun | FilesThen::Unknown) => false,
+        };
+        let plan = if goes_elsewhere {
+            let files = earlier.files.clone();
+            worktrees.plan_branch(facts, &root, run_id, files).await?
+        } else {
+            worktrees.plan_again(facts, &root, run_id)?
         };
         Ok((plan.folder(), Some(plan)))
     }
@@ -285,10 +290,16 @@ fn trust_in(today: Option<&(Record, Changed)>, asked: TrustFor) -> Trust {
     }
 }
 
-/// That the files of the turn where a run branches off are not known.
+/// That the files of the turn where a run branches off are not known, or the branch of the run is gone.
 fn files_not_known(earlier: &EarlierRun, plan: &WorktreePlan) -> Option<Notice> {
-    let turn = earlier.at_turn?;
-    plan.begins_with_unknown_files().then_some(Notice::FilesNotKnown { turn })
+    let has_files = !plan.begins_with_unknown_files();
+    match earlier.at_turn {
+        Some(turn) => (!has_files).then_some(Notice::FilesNotKnown { turn }),
+        None => {
+            let branch = plan.branches_off()?.to_owned();
+            Some(Notice::BranchGone { branch, has_files })
+        }
+    }
 }
 
 /// That a run goes on where it was, and not where the caller asks for it.
