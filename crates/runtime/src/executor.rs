@@ -162,6 +162,17 @@ enum Interruption {
     TurnStopped,
 }
 
+impl Interruption {
+    /// What the model is told of it.
+    fn told(self) -> &'static str {
+        match self {
+            Self::TimeUp => "the time is up",
+            Self::Cancelled => "the run was cancelled",
+            Self::TurnStopped => "the turn was stopped",
+        }
+    }
+}
+
 impl Driver {
     async fn drive(&mut self, opening: Vec<Event>) -> Result<Outcome, StoreError> {
         let now = self.now();

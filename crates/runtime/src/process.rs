@@ -35,7 +35,7 @@ pub use self::{
 pub(crate) use self::{
     exit::Exit,
     launch::{CommandLine, Input, Launch, LaunchError, Reach},
-    output::Collected,
+    output::{Collected, Collector},
     program::{Program, ProgramError},
     running::{Ending, Process},
     service::{Service, ServiceLaunch, ServiceLife},

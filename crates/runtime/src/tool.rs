@@ -25,7 +25,7 @@ mod off_thread;
 pub(crate) mod output;
 mod read_file;
 mod seen_files;
-mod shell;
+pub(crate) mod shell;
 mod text_file;
 mod todo_write;
 mod view_image;

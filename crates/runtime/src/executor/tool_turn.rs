@@ -1,6 +1,10 @@
 //! A tool turn: calls that have begun are made side by side; questions are asked one at a time.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use attache_kernel::{
     id::ToolCallId,
@@ -11,7 +15,7 @@ use futures_util::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 
 use tracing::Instrument as _;
 
-use super::{Driver, spans};
+use super::{Driver, Interruption, spans};
 use crate::{
     approvals::Question,
     delegation::cut_off,
@@ -21,7 +25,8 @@ use crate::{
         AnswerForm, ChangeSink, ForesightFuture, Repeatability, Tool, ToolContext, ToolOutput,
         caller::{Caller, Lent, ServerNews, ServersNews},
         named_paths::foresee_reading,
-        output::Pieces,
+        output::{OutputSink, Pieces},
+        shell::report::report_stopped,
     },
 };
 
@@ -32,7 +37,9 @@ const LEFT_OUT: &str =
 /// What a call leaves behind when it is stopped.
 struct Trace {
     call: ToolCallId,
+    name: ToolName,
     changes: ChangeSink,
+    output: OutputSink,
     /// How it starts an agent, if it is one that may.
     delegate: Option<Delegate>,
 }
@@ -103,7 +110,9 @@ impl Driver {
             let context = own_context(&call);
             traces.push(Trace {
                 call: call.id.clone(),
+                name: call.tool.clone(),
                 changes: context.changes.clone(),
+                output: context.output.clone(),
                 delegate: context.delegate.clone().filter(|_| can_delegate(&call.tool)),
             });
             self.answer(call, context)
@@ -152,7 +161,7 @@ impl Driver {
                 Err(interruption) => {
                     drop(under_way);
                     self.note_servers(servers.as_mut()).await?;
-                    self.record_cut_off(traces).await?;
+                    self.record_cut_off(traces, interruption).await?;
                     return self.interrupted(interruption).await;
                 }
             }
@@ -197,11 +206,21 @@ impl Driver {
         }
     }
 
-    /// Records what is known of calls that were stopped: what they did to files, and how far the agents
-    /// came for which they waited. They do no more.
-    async fn record_cut_off(&mut self, traces: Vec<Trace>) -> Result<(), StoreError> {
+    /// Records what is known of calls that were stopped: what they did to files, what their commands
+    /// wrote, and how far the agents came for which they waited. They do no more.
+    async fn record_cut_off(
+        &mut self,
+        traces: Vec<Trace>,
+        why: Interruption,
+    ) -> Result<(), StoreError> {
+        let open = match self.run.next_step() {
+            Step::CallTools(open) => open,
+            _ => Vec::new(),
+        };
+        let open: BTreeSet<ToolCallId> = open.into_iter().map(|call| call.id).collect();
         let mut known = Vec::new();
-        for Trace { call, changes, delegate } in traces {
+        for trace in traces.into_iter().filter(|trace| open.contains(&trace.call)) {
+            let Trace { call, name, changes, output, delegate } = trace;
             let changes = changes.close();
             let agent = delegate.as_ref().and_then(Delegate::started);
             if let Some(agent) = agent.filter(|agent| agent.is_cancelled()) {
@@ -216,6 +235,10 @@ impl Driver {
                     call,
                     ToolAnswer { text, is_error: true, changes, ..ToolAnswer::default() },
                 ));
+            } else if let Some(written) = output.unread().await
+                && let Some(answer) = report_stopped(written, why.told())
+            {
+                known.push((call, into_answer(&name.to_string(), answer)));
             }
         }
         self.note_news().await?;

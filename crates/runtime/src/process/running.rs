@@ -99,6 +99,7 @@ impl Process {
 
     /// Shows its output there from now on.
     pub(crate) fn show_to(&self, watcher: OutputSink) {
+        watcher.is_collected_in(&self.output);
         *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) = watcher;
     }
 

@@ -68,10 +68,12 @@ impl Supervisor {
         collector: Collector,
         watcher: OutputSink,
     ) -> Self {
+        let output = Arc::new(Mutex::new(collector));
+        watcher.is_collected_in(&output);
         Self {
             leader,
             source,
-            output: Arc::new(Mutex::new(collector)),
+            output,
             progress: watch::Sender::default(),
             watcher: Arc::new(Mutex::new(watcher)),
             show_at: None,

@@ -1,10 +1,16 @@
 //! The output of a call while it goes on: pieces for those who watch.
 //!
 //! Sending never waits. What nobody can take in time is lost to them alone: the answer of the call is
-//! whole, and the pieces are in no journal.
+//! whole, and the pieces are in no journal. Of a command that is stopped with its call, all that it wrote
+//! can still be asked for.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use attache_kernel::id::ToolCallId;
 use tokio::sync::mpsc;
+
+use super::artifacts::Bound;
+use crate::process::{Collected, Collector};
 
 /// The pieces that wait to be shown, at most.
 const MOST_WAITING: usize = 64;
@@ -13,6 +19,7 @@ const MOST_WAITING: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub struct OutputSink {
     to: Option<(ToolCallId, mpsc::Sender<Piece>)>,
+    collector: Arc<OnceLock<Arc<Mutex<Collector>>>>,
 }
 
 /// A piece of what a call puts out.
@@ -38,6 +45,21 @@ impl OutputSink {
             drop(sender.try_send(piece));
         }
     }
+
+    /// The output of the call's command is collected there.
+    pub(crate) fn is_collected_in(&self, collector: &Arc<Mutex<Collector>>) {
+        // A call has one command.
+        self.collector.get_or_init(|| Arc::clone(collector));
+    }
+
+    /// What the call's command wrote and nobody was told yet; none if it has no command. It writes no more.
+    pub(crate) async fn unread(&self) -> Option<Collected> {
+        let collector = Arc::clone(self.collector.get()?);
+        let taken = tokio::task::spawn_blocking(move || {
+            collector.lock().unwrap_or_else(PoisonError::into_inner).take(Bound::DEFAULT, true)
+        });
+        taken.await.ok()
+    }
 }
 
 impl Pieces {
@@ -48,7 +70,7 @@ impl Pieces {
 
     /// Where that call sends its pieces.
     pub(crate) fn sink(&self, call_id: &ToolCallId) -> OutputSink {
-        OutputSink { to: Some((call_id.clone(), self.sender.clone())) }
+        OutputSink { to: Some((call_id.clone(), self.sender.clone())), ..OutputSink::default() }
     }
 
     /// The next piece. It waits for ever if none comes.

@@ -3,7 +3,7 @@
 //! A command that does not end in time is stopped, and what it wrote until then is shown. A code other
 //! than 0, a signal and the time limit make the answer an error.
 
-pub(super) mod report;
+pub(crate) mod report;
 
 use std::time::Duration;
 

@@ -186,3 +186,33 @@ async fn nobody_waits_for_a_slow_watcher() {
     let (shown, ..) = act(Acting::new(vec!["x"; 5_000])).await;
     assert!(pieces(&shown).concat().len() <= 5_000);
 }
+
+/// What a command wrote before its call was stopped is in the journal, for the agent that goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_output_of_a_command_that_is_stopped_is_kept() {
+    for tool in ["shell", "exec_command"] {
+        let folder = TempDir::new().unwrap();
+        let store = Arc::new(FileStore::new(folder.path().join("sessions"), Options::default()));
+        let runs = Runs::new(store.clone(), Patience::default());
+        let rights = [BuiltinTool::Shell, BuiltinTool::ExecCommand].map(ToolName::Builtin);
+        let command = json!({"command": "echo early; exec sleep 1000"});
+        let model = ScriptedModel::new([calls(tool, &command), completes("never")]);
+        let rights = ToolSet::of_host(rights);
+        let mut start = Start::new(assignment("act"), rights, Arc::new(model), folder.path());
+        start.approvals = Approvals::new(Arc::new(Watching::default()));
+        let (handle, mut events) = runs.start_watched(start, None).await.unwrap();
+        while let Some(event) = events.next().await {
+            if matches!(&event.event, Event::ToolOutputChunk { text, .. } if text == "early\n") {
+                handle.cancel();
+            }
+        }
+        assert_eq!(handle.result().await.unwrap().status, Status::Aborted);
+        let transcript = store.read(handle.id().as_str()).unwrap();
+        let told = transcript.entries.into_iter().find_map(|entry| match entry.event {
+            Event::ToolReturned { result, .. } => Some((result.text, result.is_error)),
+            _ => None,
+        });
+        let expected = "early\n[stopped before it ended: the run was cancelled]".to_owned();
+        assert_eq!(told, Some((expected, true)), "{tool}");
+    }
+}

@@ -23,6 +23,16 @@ pub(in crate::tool) fn report_running(collected: Collected, id: SessionId) -> To
     ToolOutput { artifacts: collected.artifact.into_iter().collect(), ..ToolOutput::text(told) }
 }
 
+/// The answer about a command that was stopped with its call; none if it had written nothing.
+pub(crate) fn report_stopped(collected: Collected, why: &str) -> Option<ToolOutput> {
+    let Collected { text, artifact } = collected;
+    if text.trim().is_empty() {
+        return None;
+    }
+    let told = with_line(&text, &format!("stopped before it ended: {why}"));
+    Some(ToolOutput { artifacts: artifact.into_iter().collect(), ..ToolOutput::error(told) })
+}
+
 /// The output, and below it a line that is not part of it.
 fn with_line(text: &str, line: &str) -> String {
     let text = text.trim_end_matches('\n');
