@@ -44,7 +44,8 @@ impl TaskStop {
         });
         Self {
             spec: ToolSpec {
-                concurrency: Concurrency::Parallel,
+                // What waits for the agent in the same turn has its answer first.
+                concurrency: Concurrency::Exclusive,
                 repetition: Repeatability::Repeatable,
                 ..ToolSpec::reading(BuiltinTool::TaskStop, include_str!("task_stop.md"), parameters)
             },

@@ -344,6 +344,29 @@ async fn what_a_call_has_returned_is_not_announced_again() {
 }
 
 #[tokio::test]
+async fn an_agent_is_stopped_after_what_waits_for_it_in_the_same_turn() {
+    let office = office([vec![in_background("a")]]);
+    let gate = office.gate("a");
+    let main = office.begin().await;
+    let mut seen = main.events(1);
+    let id = loop {
+        if let Event::SubAgentStart { agent_id, .. } = &seen.next().await.unwrap().event {
+            break agent_id.to_string();
+        }
+    };
+    let of = |tool| Act::Calls(tool, json!({"agent_id": id}));
+    office.then(vec![of("TaskOutput"), of("TaskStop")]);
+    office.then(vec![Act::Says("done")]);
+    let is_asked = |event: &Event| matches!(event, Event::ToolStarted { tool_name, .. } if tool_name == "TaskOutput");
+    while !is_asked(&seen.next().await.unwrap().event) {}
+    gate.notify_one();
+    assert_eq!(main.result().await.unwrap().result, "done");
+    let answers = office.answers(2);
+    let results: Vec<_> = answers.iter().map(|answer| json_of(answer)["result"].clone()).collect();
+    assert_eq!(results, ["did a", "did a"], "{answers:?}");
+}
+
+#[tokio::test]
 async fn stopping_the_main_agent_stops_everything_below_it() {
     let office = office([vec![in_background("a"), task("b")]]);
     let (_a, _b) = (office.gate("a"), office.gate("b"));
