@@ -106,6 +106,16 @@ fn resolve_among(
     })
 }
 
+/// The newest run that goes on from that one, if any does; branches aside.
+pub(crate) fn continued_by(id: &str, store: &FileStore) -> Result<Option<String>, Failure> {
+    let runs = store.list().map_err(|error| failure(&error))?;
+    let goes_on = |run: &&Summary| {
+        let before = run.resumed_from.as_ref().filter(|_| !run.is_branch);
+        before.is_some_and(|before| before.as_str() == id)
+    };
+    Ok(runs.iter().find(goes_on).map(|run| run.agent_id.as_str().to_owned()))
+}
+
 /// Whether another agent that is still on record started a run. A run that went on after the end of its
 /// parent was started by hand.
 fn was_delegated(run: &Summary, all: &[Summary]) -> bool {

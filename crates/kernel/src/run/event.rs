@@ -260,6 +260,9 @@ pub enum Event {
         /// The letter that told it, where it might be delivered twice.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         letter: Option<LetterId>,
+        /// Whether it stands before the task, since it was sent earlier.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        before_task: bool,
         /// The background agents whose results it was told.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         delivers: Vec<RunId>,

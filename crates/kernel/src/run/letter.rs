@@ -11,12 +11,16 @@ pub struct Letter {
     pub id: Option<LetterId>,
     /// What the agent reads.
     pub text: String,
+    /// Whether it was left before the run was given its task: an earlier run of the agent was sent it and
+    /// did not read it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before_task: bool,
 }
 
 impl Letter {
     /// A letter that comes once.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { id: None, text: text.into() }
+        Self { id: None, text: text.into(), before_task: false }
     }
 }
 

@@ -16,6 +16,7 @@ mod decide;
 mod envelope;
 mod feed;
 pub mod fork;
+mod handed_in;
 pub mod inputs;
 mod judge;
 mod opening;
@@ -445,7 +446,7 @@ impl Run {
     fn ended_with(&self, ending: Ending) -> Outcome {
         Outcome {
             ending,
-            turns_used: self.state.turns,
+            turns_used: self.state.turns_asked(),
             duration_ms: self.state.clock.elapsed_ms(self.state.now_ms),
             tool_uses: self.state.tool_uses,
             usage: self.state.usage.clone(),

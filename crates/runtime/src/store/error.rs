@@ -174,7 +174,7 @@ impl StoreError {
             Self::MailboxFull { .. } => "wait until the agent has read some".to_owned(),
             Self::Exists { .. } => "give the new run an id of its own".to_owned(),
             Self::OwnedElsewhere { .. } | Self::BeingResumed { .. } => {
-                "wait for it, or stop it first".to_owned()
+                "wait for it, stop it, or send it a message".to_owned()
             }
             Self::Removed { .. } => {
                 "the run cannot be resumed; do not remove the sessions of running agents".to_owned()

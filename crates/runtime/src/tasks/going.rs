@@ -103,7 +103,7 @@ async fn collect_mail(mailbox: &dyn Mailbox, live: &LiveRun) -> Infallible {
 /// What an agent reads of a letter, if it is for the agent.
 pub(super) fn into_letter(mail: Mail) -> Option<Letter> {
     match mail.kind {
-        MailKind::Message { text } => Some(Letter { id: Some(mail.id), text }),
+        MailKind::Message { text } => Some(Letter { id: Some(mail.id), ..Letter::new(text) }),
         MailKind::Stop => None,
     }
 }

@@ -20,6 +20,7 @@ use attache_kernel::{
         Run,
         assignment::{Assignment, RunRequest},
         event::Event,
+        letter::Letter,
         outcome::RunResult,
         transcript::Header,
     },
@@ -410,7 +411,9 @@ impl Shared {
         inbox: &Inbox,
     ) -> Result<(), StoreError> {
         let unread = self.store.inherit_mail(earlier, run).await?;
-        unread.into_iter().filter_map(into_letter).for_each(|letter| inbox.put(letter));
+        for letter in unread.into_iter().filter_map(into_letter) {
+            inbox.put(Letter { before_task: true, ..letter });
+        }
         Ok(())
     }
 

@@ -101,9 +101,9 @@ fn the_run_that_resumes_gets_what_was_not_read_and_nothing_else() {
     left(store.post("agent-1", &MailKind::Stop).unwrap());
     // Killed between the journal and the mailbox.
     let message = std::sync::Arc::new(Message::user("read"));
-    journal
-        .write(&entry(2, Event::Announced { message, letter: Some(read), delivers: Vec::new() }))
-        .unwrap();
+    let (letter, delivers) = (Some(read), Vec::new());
+    let announced = Event::Announced { message, letter, before_task: false, delivers };
+    journal.write(&entry(2, announced)).unwrap();
     drop(journal);
     // A run that was killed before it took anything over, and one that resumes that one.
     let second = header("agent-2", Some("agent-1"));

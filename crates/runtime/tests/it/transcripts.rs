@@ -378,7 +378,8 @@ fn no_secret_is_written_in_any_spelling() {
         let call = ToolCall::new(ToolCallId::new("call_1"), "read_file", written);
         let content = vec![AssistantPart::text(odd), AssistantPart::ToolCall { call }];
         let message = Arc::new(Message::Assistant { content });
-        let event = Event::Announced { message, letter: None, delivers: Vec::new() };
+        let event =
+            Event::Announced { message, letter: None, before_task: false, delivers: Vec::new() };
         journal.write(&Entry::new(seq, "t", Duration::ZERO, event)).unwrap();
     }
     journal.write(&answer(7, &format!("tiny {plain}{plain} end"))).unwrap();

@@ -24,6 +24,7 @@ use crate::{
         palette::{Tone, paint},
     },
     setup::{Setup, order_failure},
+    transcripts,
 };
 
 /// What the command line asks for.
@@ -39,7 +40,11 @@ pub(super) async fn order(
     let (subject, task) = match args.resumes() {
         Some(earlier) => {
             let id = earlier.resolved(store)?;
-            resumed(args, setup, runtime, &id).await?
+            let (subject, task) = resumed(args, setup, runtime, &id).await?;
+            if args.options.at.is_none() && !setup.quiet {
+                tell_of_continuation(&subject, store)?;
+            }
+            (subject, task)
         }
         None => match args.who {
             Who::Named => fresh(args, setup, runtime)?,
@@ -97,6 +102,20 @@ fn fresh(args: &RunArgs, setup: &Setup, runtime: &Runtime) -> Result<(Subject, S
     let may_be_empty = agent.can_begin_without_task(!args.inputs.is_empty());
     let task = read_task(&args.task, args, may_be_empty, setup)?;
     Ok((agent.into(), task))
+}
+
+/// Says so if another run went on from the one that is resumed: this one does not have what that one did.
+fn tell_of_continuation(subject: &Subject, store: &FileStore) -> Result<(), Failure> {
+    let Subject::Earlier(earlier) = subject else { return Ok(()) };
+    let id = &earlier.run().assignment().agent_id;
+    if let Some(next) = transcripts::continued_by(id.as_str(), store)? {
+        print::aside(&format!(
+            "{} {next} has gone on from {id} already; this run begins without what it did \
+             (--resume {next} goes on from there)",
+            paint(Tone::Warning, "notice:")
+        ));
+    }
+    Ok(())
 }
 
 async fn resumed(

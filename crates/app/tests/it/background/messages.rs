@@ -102,6 +102,63 @@ fn a_message_to_a_run_that_has_ended_resumes_it() {
     server.assert_done();
 }
 
+/// Messages that a killed run did not read were sent before the one that resumes it.
+#[test]
+fn a_message_that_resumes_a_run_comes_after_those_that_nobody_read() {
+    let gate = Gate::new();
+    let server = waiting_server(&gate, &[completes("never")]);
+    let project = lab(&server, API, "");
+    let run = Background::start(&project, &["Explore", "where?"]);
+    server.wait_for_request(1);
+    for text in ["first", "second"] {
+        assert_eq!(project.run(&["send", &run.id, text, "-q"]).code, Some(0));
+    }
+    run.signal("-KILL");
+    project.run(&["output", &run.id, "--wait"]);
+    server.answer(API.answer(&completes("All read.")));
+    let sent = project.run(&["send", &run.id, "third", "-q"]);
+    let next = sent.stdout.trim_end();
+    assert_eq!(output(&project, next).stdout, "All read.\n");
+    let said = said(&server.wait_for_request(2));
+    assert_eq!(said, ["where?", "first", "second", "third"]);
+    // What goes on from the journal has the same order.
+    server.answer(API.answer(&completes("Again.")));
+    assert_eq!(project.run(&["run", "--resume", next, "fourth", "-q"]).stdout, "Again.\n");
+    let again = self::said(&server.wait_for_request(3));
+    assert_eq!(again, ["where?", "first", "second", "third", "fourth"]);
+    server.assert_done();
+}
+
+#[test]
+fn a_message_to_a_run_that_is_being_resumed_reaches_the_one_that_goes_on() {
+    let gate = Gate::new();
+    let server = ScriptedServer::start();
+    server.answer(API.answer(&completes("First.")));
+    let project = lab(&server, API, "");
+    let first = project.json(&["run", "Explore", "where?", "--json", "-q"]);
+    let first = first["agent_id"].as_str().unwrap();
+    server.answer(API.answer(&looks(100)).gated(&gate, 0));
+    server.answer(API.answer(&completes("With the news.")));
+    let second = Background::start(&project, &["--resume", first, "go on"]);
+    server.wait_for_request(2);
+    let sent = project.json(&["send", first, "there is news", "--json"]);
+    assert_eq!(sent["agent_id"], second.id.as_str(), "{sent}");
+    gate.open();
+    assert_eq!(output(&project, &second.id).stdout, "With the news.\n");
+    assert_eq!(times(&server.wait_for_request(3), "there is news"), 1);
+    // After its end, too, the message goes on from what came last; a resume by name says what it leaves out.
+    server.answer(API.answer(&completes("Third.")));
+    let third = project.json(&["send", first, "and then?", "--json"]);
+    assert_eq!(output(&project, third["agent_id"].as_str().unwrap()).stdout, "Third.\n");
+    let fourth = server.wait_for_request(4);
+    assert_eq!((times(&fourth, "there is news"), times(&fourth, "and then?")), (1, 1));
+    server.answer(API.answer(&completes("Another way.")));
+    let again = project.run(&["run", "--resume", first, "once more"]);
+    let notice = format!("notice: {} has gone on from {first} already", second.id);
+    assert!(again.code == Some(0) && again.stderr.contains(&notice), "{again:?}");
+    server.assert_done();
+}
+
 /// The tools that a request offers, of those that a subagent in the background does not get.
 fn offered(request: &Request) -> Vec<&'static str> {
     let request = request.json();

@@ -9,6 +9,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{
     Run,
     calls::{Approval, OpenCall},
+    complete_task::Answer,
     prose,
     repetition::{LOOP_FROM, REMARK_FROM},
     state::{Grace, LastReply, Phase, Stop, Wholeness},
@@ -160,6 +161,11 @@ impl Run {
     }
 
     fn cut_off(&self, status: Status, error: String) -> Ending {
+        // What was handed in is better than what was said later.
+        if let Some(Answer { result, output }) = self.handed_in() {
+            let error = Some(error);
+            return Ending { status, recovered_from: None, partial: true, result, output, error };
+        }
         let result = self.state.last_text.clone();
         // An answer that came whole, though not by the call, is not a piece of one.
         let is_answer = status == Status::ErrorNoCompleteTaskCall
@@ -320,7 +326,7 @@ impl Run {
     fn progress(&self, now_ms: u64) -> Progress {
         let limits = &self.assignment.limits;
         Progress {
-            turns_completed: self.state.turns,
+            turns_completed: self.state.turns_asked(),
             max_turns: limits.max_turns,
             elapsed_seconds: self.state.clock.used_ms(now_ms) / 1000,
             max_seconds: u64::from(limits.max_time_seconds),

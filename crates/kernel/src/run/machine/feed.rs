@@ -379,7 +379,7 @@ impl Run {
             return Vec::new();
         }
         let message = Arc::new(Message::user(text));
-        self.happened(Event::Announced { message, letter: None, delivers }, now)
+        self.happened(Event::Announced { message, letter: None, before_task: false, delivers }, now)
     }
 
     /// A subagent of this run began, went to the background, waits for somebody's answer, or ended.
@@ -463,5 +463,6 @@ impl Run {
 
 fn announced(letter: &Letter) -> Event {
     let message = Arc::new(Message::user(&letter.text));
-    Event::Announced { message, letter: letter.id.clone(), delivers: Vec::new() }
+    let (letter, before_task) = (letter.id.clone(), letter.before_task);
+    Event::Announced { message, letter, before_task, delivers: Vec::new() }
 }

@@ -44,6 +44,9 @@ pub struct State {
     pub(crate) conversation: Conversation,
     pub(crate) call_ids: BTreeSet<ToolCallId>,
     pub(crate) turns: u32,
+    /// Whether the last turn before the last chance was not asked of the model: the tree did not pay for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unasked_turn: bool,
     pub(crate) tool_uses: u32,
     pub(crate) usage: Usage,
     /// A guess of the tokens that the provider did not count; for limits alone.
@@ -231,8 +234,10 @@ impl State {
                 self.reminded = true;
                 self.say(message.clone());
             }
-            Event::Announced { message, delivers, .. } => {
-                self.announce(message);
+            Event::Announced { message, before_task, delivers, .. } => {
+                if !(*before_task && self.say_before_task(message)) {
+                    self.announce(message);
+                }
                 self.deliver(delivers);
             }
             Event::TimeUp { answer_lost } => {
@@ -275,10 +280,30 @@ impl State {
         self.usage.total_tokens().saturating_add(self.uncounted_tokens)
     }
 
+    /// The turns that were asked of the model.
+    pub(crate) fn turns_asked(&self) -> u32 {
+        self.turns.saturating_sub(u32::from(self.unasked_turn))
+    }
+
     /// Adds a message that the model has not read yet.
     fn say(&mut self, message: Arc<Message>) {
         self.fill.grow(&message);
         self.conversation.push(message);
+    }
+
+    /// Adds a message that was sent before the task, if the model has not read the task yet.
+    fn say_before_task(&mut self, message: &Arc<Message>) -> bool {
+        let is_read = self.turns > 1 || self.last_reply != LastReply::None;
+        let Some(task) = self.frame.task().filter(|_| self.phase == Phase::Model && !is_read)
+        else {
+            return false;
+        };
+        let (before, after) = self.conversation.messages().split_at(task);
+        let messages = before.iter().chain([message]).chain(after).cloned();
+        self.conversation = messages.collect();
+        self.frame = self.frame.with_task_at(Some(task + 1));
+        self.fill.grow(message);
+        true
     }
 
     fn open(&mut self, messages: &[Arc<Message>], opening: Option<u64>) {
@@ -426,9 +451,11 @@ impl State {
         }
     }
 
-    /// Stops waiting for the model; tools that are under way are answered for before anything else.
     /// The tree pays for no more than that, and so not for the request that was to be sent.
     fn draw_on(&mut self, left: TreeAllowance) {
+        // Nothing but a last chance follows, so there is one such turn at most.
+        self.unasked_turn |=
+            self.phase == Phase::Model && self.failures == 0 && self.grace.is_none();
         let spent_usd = self.cost.at_least_usd();
         self.tree_cap = TreeAllowance {
             tokens: left.tokens.map(|tokens| self.tokens_spent().saturating_add(tokens)),
@@ -438,6 +465,7 @@ impl State {
         self.phase = Phase::TurnOver;
     }
 
+    /// Stops waiting for the model; tools that are under way are answered for before anything else.
     fn halt(&mut self, stop: Stop) {
         match self.phase {
             Phase::Model => {

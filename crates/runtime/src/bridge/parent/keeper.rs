@@ -174,7 +174,7 @@ impl Keeper {
                 ))
             })?;
             if let Event::Announced { letter: Some(id), .. } = &entry.event {
-                read.push(Letter { id: Some(id.clone()), text: String::new() });
+                read.push(Letter { id: Some(id.clone()), ..Letter::new("") });
             }
         }
         self.write(entries).await?;

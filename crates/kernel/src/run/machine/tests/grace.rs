@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::run::{
-    Demand, ModelFailure,
+    Demand, ModelFailure, Stage,
     machine::compaction::fill::Fill,
     outcome::{RecoveredFrom, Status},
 };
@@ -318,8 +318,22 @@ fn a_turn_that_the_tree_does_not_pay_for_is_not_begun() {
     script.does(|run, now| run.tree_budget_spent(left, now));
     assert_eq!(script.offered(), ["complete_task"]);
     script.replies(vec![complete("b", "saved")]);
-    let ending = script.outcome().ending;
+    let outcome = script.outcome();
+    assert_eq!(outcome.turns_used, 1, "the second turn was not asked of the model");
+    let ending = outcome.ending;
     assert_eq!((ending.status, ending.recovered_from), (Status::Goal, Some(RecoveredFrom::Budget)));
+}
+
+#[test]
+fn a_turn_whose_second_attempt_the_tree_does_not_pay_for_was_asked() {
+    let mut script = Script::begin(assignment());
+    let left = TreeAllowance { tokens: Some(script.run.expected_tokens() + 100), cost_usd: None };
+    let message = "503".to_owned();
+    let failure = ModelFailure::Transient { message, stage: Stage::Request, retry_after: None };
+    script.does(|run, now| run.model_failed(failure, 0.5, now));
+    script.does(|run, now| run.tree_budget_spent(left, now));
+    script.replies(vec![complete("b", "saved")]);
+    assert_eq!(script.outcome().turns_used, 1);
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use super::*;
 use crate::{
     id::LetterId,
-    run::{letter::Letter, outcome::Status, transcript::fold_through_turn},
+    run::{ModelFailure, letter::Letter, outcome::Status, transcript::fold_through_turn},
 };
 
 fn letter(id: &str, text: &str) -> Letter {
-    Letter { id: Some(LetterId::new(id)), text: text.to_owned() }
+    Letter { id: Some(LetterId::new(id)), ..Letter::new(text) }
 }
 
 fn amid(script: &mut Script, content: Vec<AssistantPart>, letters: &[Letter]) -> Vec<Event> {
@@ -35,6 +35,35 @@ fn an_answer_amid_letters_is_not_accepted_until_they_are_read() {
     script.replies(vec![complete("b", "late")]);
     let ending = script.outcome().ending;
     assert_eq!((ending.status, ending.result.as_str()), (Status::Goal, "late"));
+}
+
+#[test]
+fn an_answer_that_was_put_off_is_kept_if_none_follows() {
+    let put_off = || {
+        let mut script = Script::begin(assignment());
+        amid(&mut script, vec![complete("a", "the report")], &[letter("1", "thanks")]);
+        script
+    };
+    let kept = |script: &Script, status: Status| {
+        let ending = script.outcome().ending;
+        assert_eq!((ending.status, ending.result.as_str()), (status, "the report"));
+        assert!(ending.partial && ending.error.is_some(), "{ending:?}");
+    };
+    let mut failed = put_off();
+    let fatal = || ModelFailure::Fatal { message: "400".to_owned() };
+    failed.does(|run, now| run.model_failed(fatal(), 0.5, now));
+    kept(&failed, Status::Error);
+    let mut cancelled = put_off();
+    cancelled.does(Run::cancelled);
+    kept(&cancelled, Status::Aborted);
+    let mut talks = put_off();
+    talks.says("You are welcome.").says("Bye.").says("Bye.");
+    kept(&talks, Status::ErrorNoCompleteTaskCall);
+    // A newer one is the better one.
+    let mut again = put_off();
+    amid(&mut again, vec![complete("b", "the second")], &[letter("2", "and?")]);
+    again.does(|run, now| run.model_failed(fatal(), 0.5, now));
+    assert_eq!(again.outcome().ending.result, "the second");
 }
 
 #[test]
