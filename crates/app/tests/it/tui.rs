@@ -8,6 +8,7 @@ mod ending;
 mod forms;
 mod manners;
 pub(crate) mod pty;
+mod tmux;
 
 use attache_testkit::{
     project::TestProject,
