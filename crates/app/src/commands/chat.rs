@@ -164,6 +164,7 @@ async fn talk(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
         store.read(&id).map(drop).map_err(|error| transcripts::failure(&error))?;
     }
     let mut after = args.resume.clone();
+    let mut has_begun = false;
     let mut lines = lines();
     let is_terminal = io::stdin().is_terminal();
     loop {
@@ -200,9 +201,12 @@ async fn talk(args: &ChatArgs, setup: &Setup) -> Result<Exit, Failure> {
             message => {
                 let message = args.message(message, after.as_deref());
                 match Box::pin(run::carry_out(&message, setup)).await {
-                    Ok((_, id)) => after = Some(id.to_string()),
+                    Ok((_, id)) => {
+                        after = Some(id.to_string());
+                        has_begun = true;
+                    }
                     // The first message tells whether anything works at all.
-                    Err(failure) if after.is_none() => return Err(failure),
+                    Err(failure) if !has_begun => return Err(failure),
                     Err(failure) => print::aside(&failure.told(setup.format)),
                 }
             }

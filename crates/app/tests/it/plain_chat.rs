@@ -40,6 +40,23 @@ fn every_answer_is_printed_while_agents_work_in_the_background() {
 }
 
 #[test]
+fn a_conversation_that_cannot_be_resumed_fails() {
+    let server = ScriptedServer::start();
+    let gate = Gate::new();
+    server.answer(WireApi::Chat.answer(&text(["never"])).gated(&gate, 0));
+    let project = lab(&server, WireApi::Chat, "");
+    let ran = project.run(&["exec", "go", "--background"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    gate.wait_until_reached(1);
+    let ran = project.run_with_input(&["chat", "--plain", "--resume", ran.stdout.trim()], "hi\n");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("still runs"), "{ran:?}");
+    let ran = project.run(&["stop", "last"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    gate.open();
+}
+
+#[test]
 fn the_end_of_input_on_a_terminal_tells_how_to_go_on() {
     let server = ScriptedServer::start();
     let api = WireApi::Chat;
