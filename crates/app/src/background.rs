@@ -106,7 +106,7 @@ pub(crate) async fn drive(
     store: &FileStore,
     setup: &Setup,
 ) -> Result<Exit, Failure> {
-    // Fails only where the process leads a session already.
+    // Fails only where the process leads a session or a group of its own already.
     rustix::process::setsid().map(drop).unwrap_or_default();
     let mut signals = Signals::new();
     let started = runtime.start(prepared).await;

@@ -30,6 +30,7 @@ use attache_runtime::internal::{
 };
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use self::{
     approver::ScreenApprover,
@@ -38,7 +39,7 @@ use self::{
     history::History,
     signals::Signals,
     state::{State, session::Session},
-    update::Message,
+    update::{Message, unasked},
 };
 use crate::{
     commands::run::Approve,
@@ -103,6 +104,7 @@ pub(crate) async fn talk(beginning: Beginning, setup: &Setup) -> Result<Exit, Fa
         at: None,
         handle: None,
         start: effects::Start::None,
+        unwanted: CancellationToken::new(),
         history,
         globals: beginning.globals,
         kept: Vec::new(),
@@ -145,10 +147,13 @@ pub(crate) async fn talk(beginning: Beginning, setup: &Setup) -> Result<Exit, Fa
             break exit;
         }
     };
+    if exit == Exit::Interrupted {
+        actions.kept = unasked(&chat.state);
+    }
     let id = actions.after.clone();
     drop(chat);
     finish(&actions).await;
-    for line in actions.hand_over().await {
+    for line in actions.hand_over(exit).await {
         print::aside(&line);
     }
     if let Some(id) = id.filter(|_| !setup.quiet) {

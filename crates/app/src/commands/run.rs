@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::answers::Answers;
 use self::interrupts::{Interrupts, quit_on_second};
+pub(crate) use self::routing::fitting;
 use crate::{
     approval::TerminalApprover,
     background,

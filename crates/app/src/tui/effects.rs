@@ -17,10 +17,11 @@ use attache_runtime::internal::{
     tasks::RunHandle,
 };
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::facts::facts;
 use self::{
-    detached::Detached,
+    detached::{Detached, Group},
     facts::files,
     send::{Outcome, Sending},
 };
@@ -31,7 +32,7 @@ use super::{
     state::page::{ListKind, Page},
     update::{Effect, Kept, Load, Message, Route},
 };
-use crate::{print::palette::Tone, setup::Setup};
+use crate::{failure::Exit, print::palette::Tone, setup::Setup};
 
 /// Something under way.
 pub(crate) type Pending<'a> = Pin<Box<dyn Future<Output = Message> + 'a>>;
@@ -57,6 +58,8 @@ pub(crate) struct Actions<'a> {
     /// The run of the latest message.
     pub(crate) handle: Option<RunHandle>,
     pub(crate) start: Start,
+    /// Stops the start that is under way, as long as no run has begun.
+    pub(crate) unwanted: CancellationToken,
     /// What was sent, for later sessions.
     pub(crate) history: History,
     /// The global options, for processes in the background.
@@ -109,10 +112,14 @@ impl<'a> Actions<'a> {
         match effect {
             Effect::Send(text, route) => {
                 self.start = Start::UnderWay;
+                self.unwanted = CancellationToken::new();
                 return Done::Later(self.send(text, route));
             }
             Effect::Tell(text) => self.tell(text),
-            Effect::Stop if self.start == Start::UnderWay => self.start = Start::Unwanted,
+            Effect::Stop if self.start == Start::UnderWay => {
+                self.start = Start::Unwanted;
+                self.unwanted.cancel();
+            }
             Effect::Stop => self.handle.iter().for_each(RunHandle::stop_turn),
             Effect::Remember(text) => self.history.add(&text),
             Effect::Leave(kept) => {
@@ -202,6 +209,7 @@ impl<'a> Actions<'a> {
             after: self.after.clone(),
             at: self.at,
             before: self.handle.clone(),
+            unwanted: self.unwanted.clone(),
         };
         let started = self.started.clone();
         Box::pin(async move {
@@ -213,6 +221,9 @@ impl<'a> Actions<'a> {
                     Message::Started(notices)
                 }
                 Ok(Outcome::Offered(offer)) => Message::Offered(offer),
+                Ok(Outcome::Unwanted) => {
+                    Message::Refused { text: sent, why: "stopped before it began".to_owned() }
+                }
                 Err(failure) => {
                     let advice = failure.advice();
                     let hint =
@@ -275,7 +286,7 @@ impl<'a> Actions<'a> {
             match (posted, kind) {
                 (Ok(Ok(Posted::Left(_))), _) => told("the run was told"),
                 (Ok(Ok(_)), MailKind::Message { text }) => {
-                    match (Detached { globals }).resume(&id, &text).await {
+                    match (Detached { globals, group: Group::Same }).resume(&id, &text).await {
                         Ok(id) => told(&format!("it goes on in the background as {id}")),
                         Err(why) => Message::Told(Tone::Bad, format!("error: {why}")),
                     }
@@ -288,8 +299,9 @@ impl<'a> Actions<'a> {
     }
 
     /// Lets the agents that were kept go on in processes of their own; what there is to say of it.
-    pub(crate) async fn hand_over(&self) -> Vec<String> {
-        let detached = Detached { globals: self.globals.clone() };
+    pub(crate) async fn hand_over(&self, exit: Exit) -> Vec<String> {
+        let group = if exit == Exit::Interrupted { Group::Own } else { Group::Same };
+        let detached = Detached { globals: self.globals.clone(), group };
         let mut said = Vec::new();
         for Kept { id, description } in &self.kept {
             let text = format!("Go on with your task: {description}");

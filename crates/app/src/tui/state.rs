@@ -42,6 +42,8 @@ pub(crate) struct State {
     pub(crate) waiting: Vec<String>,
     /// What is being done about the run of the latest message.
     pub(crate) request: Request,
+    /// The message that the run being started is to get.
+    pub(crate) sending: Option<String>,
     /// The blocks of agents: focus and folds.
     pub(crate) blocks: Blocks,
     pub(crate) hint: Option<Hint>,
@@ -80,6 +82,10 @@ pub(crate) struct Offer {
 pub(crate) enum Hint {
     /// This key quits, if it comes again.
     Quit(&'static str),
+    /// Esc stops no background agents; said as long as there are some.
+    AgentsGoOn,
+    /// Another message is being sent; said as long as it is.
+    BeingSent,
     /// Anything else.
     Said(String),
 }
@@ -104,8 +110,26 @@ impl State {
     pub(crate) fn hint(&self) -> Option<String> {
         match self.hint.as_ref()? {
             Hint::Quit(key) => Some(self.leaving(key)),
+            Hint::AgentsGoOn if self.session.agents.is_empty() => None,
+            Hint::AgentsGoOn => {
+                Some("background agents go on; Ctrl-T shows them, s stops one there".to_owned())
+            }
+            Hint::BeingSent if self.request == Request::None => None,
+            Hint::BeingSent => Some("the message before is being sent; Esc stops it".to_owned()),
             Hint::Said(text) => Some(text.clone()),
         }
+    }
+
+    /// A run is being started with this message.
+    pub(crate) fn starts(&mut self, text: &str) {
+        self.request = Request::Starting;
+        self.sending = Some(text.to_owned());
+    }
+
+    /// Nothing is being done about a run any more.
+    pub(crate) fn has_settled(&mut self) {
+        self.request = Request::None;
+        self.sending = None;
     }
 
     /// What the key does, if it comes again.

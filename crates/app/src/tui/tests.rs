@@ -277,6 +277,16 @@ fn turns_of_a_last_chance_are_not_counted_and_an_end_read_back_has_its_time() {
     });
     let screen = shown(&state, 80, 24);
     assert!(screen.contains("Failed (max_turns) after 6.2 s (3 turns)"), "{screen}");
+    // An answer that was handed in only then does not look like any other.
+    let saved = match ended(Status::Goal, "what there is", None) {
+        Event::Ended { ending } => Event::Ended {
+            ending: Ending { recovered_from: Some(RecoveredFrom::MaxTurns), ..ending },
+        },
+        other => other,
+    };
+    happened(&mut state.session, &worker(2), [Event::Started, turn(3), saved]);
+    let screen = shown(&state, 80, 24);
+    assert!(screen.contains("Completed in grace (max_turns), "), "{screen}");
 }
 
 #[test]
@@ -294,6 +304,27 @@ fn the_block_that_has_the_focus_is_marked_and_its_keys_are_told() {
     state.blocks.step(1, &state.session);
     state.blocks.step(1, &state.session);
     assert_eq!(state.blocks.focus(), None, "past the newest is the input");
+}
+
+#[test]
+fn ctrl_b_is_for_the_block_with_the_focus_only_while_its_agent_works() {
+    let mut state = State { session: conversation(), ..State::default() };
+    for number in 1..=3 {
+        happened(&mut state.session, &worker(number), [opened(), Event::Started, turn(1)]);
+    }
+    let press = |state: &mut State| {
+        let key = KeyEvent::new(KeyCode::Char('b'), KeyModifiers::CONTROL);
+        update(state, Message::Key(key, Pace::Fresh))
+    };
+    let background = |numbers: &[u32]| {
+        let ids = numbers.iter().map(|number| worker(*number).agent_id.clone());
+        [Effect::ToBackground(ids.collect())]
+    };
+    state.blocks.step(-1, &state.session);
+    assert_eq!(press(&mut state), background(&[3]));
+    happened(&mut state.session, &worker(3), [ended(Status::Goal, "It is in a.rs.", None)]);
+    assert_eq!(state.blocks.focus(), Some(&worker(3).agent_id));
+    assert_eq!(press(&mut state), background(&[1, 2]));
 }
 
 #[test]

@@ -15,10 +15,12 @@ use attache_kernel::{
 use attache_runtime::internal::approvals::{ApprovalAnswer, Question};
 use crossterm::event::KeyEvent;
 
+pub(crate) use self::leaving::unasked;
 use super::{
     replay::Replay,
     state::{
         Hint, Offer, Request, State,
+        agent::Agent,
         blocks::Blocks,
         completion::Completion,
         page::{ListKind, ListPage, Page, TextPage},
@@ -135,6 +137,12 @@ pub(crate) struct Kept {
     pub(crate) description: String,
 }
 
+impl Kept {
+    fn new(agent: &Agent) -> Self {
+        Self { id: agent.id.clone(), description: agent.description.clone() }
+    }
+}
+
 /// What a full screen shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Load {
@@ -189,12 +197,12 @@ pub(crate) fn update(state: &mut State, message: Message) -> Vec<Effect> {
             Vec::new()
         }
         Message::Offered(offer) => {
-            state.request = Request::None;
+            state.has_settled();
             state.offer = Some(offer);
             Vec::new()
         }
         Message::Refused { text, why } => {
-            state.request = Request::None;
+            state.has_settled();
             state.session.notice(Tone::Bad, why);
             if state.composer.is_empty() {
                 state.composer.set(text);
@@ -306,15 +314,14 @@ fn happened(state: &mut State, event: &RunEvent) {
         return;
     }
     match &event.event {
-        Event::Opened { .. } if state.request == Request::Starting => {
-            state.request = Request::None;
-        }
+        Event::Opened { .. } if state.request == Request::Starting => state.has_settled(),
+        Event::Opened { .. } => state.sending = None,
         Event::Announced { delivers, .. } if delivers.is_empty() && !state.waiting.is_empty() => {
             state.waiting.remove(0);
         }
-        Event::Awaiting { .. } => state.request = Request::None,
+        Event::Awaiting { .. } => state.has_settled(),
         Event::Ended { .. } => {
-            state.request = Request::None;
+            state.has_settled();
             // What was not read is not lost.
             let unread = std::mem::take(&mut state.waiting).join("\n");
             if !unread.is_empty() {

@@ -170,6 +170,10 @@ fn under_way(state: &State, room: usize, moment: &Moment) -> Vec<Line<'static>> 
     }
     let left = room.saturating_sub(lines.len() + 2);
     lines.extend(agents::lines(state, left, moment));
+    if let Some(text) = &state.sending {
+        let text = format!("› {}  (being sent)", first_line(text));
+        lines.push(cut(Line::styled(text, faint), moment.width()));
+    }
     for text in &state.waiting {
         let text = format!("› {}  (read with the next turn)", first_line(text));
         lines.push(cut(Line::styled(text, faint), moment.width()));
@@ -196,17 +200,24 @@ fn busy(state: &State, moment: &Moment) -> Option<Line<'static>> {
         return Some(cut(Line::styled(text, theme.tone(Tone::Warning)), moment.width()));
     }
     let doing = match &session.phase {
-        Phase::Idle if state.request == Request::Starting => {
-            let text = format!("{} Starting · Esc stops", moment.spinner());
+        // Before a run begins it has no clock.
+        Phase::Idle if state.request != Request::None => {
+            let is_starting = state.request == Request::Starting;
+            let doing = if is_starting { "Starting · Esc stops" } else { "Stopping" };
+            let text = format!("{} {doing}", moment.spinner());
             return Some(Line::styled(text, theme.tone(Tone::Name)));
         }
-        Phase::Idle | Phase::Working if state.request == Request::Stopping => "Stopping".to_owned(),
+        Phase::Working if state.request == Request::Stopping => "Stopping".to_owned(),
         Phase::Idle | Phase::Asking => return None,
         Phase::Working => "Working".to_owned(),
         Phase::Retrying(attempt) => format!("Retrying, {attempt}"),
         Phase::Awaiting(agents) => {
             let noun = if *agents == 1 { "agent works" } else { "agents work" };
-            let text = format!("{agents} {noun} in the background; you can go on");
+            let (long, short) = (
+                format!("{agents} {noun} in the background; you can go on"),
+                format!("{agents} {noun} in the background"),
+            );
+            let text = if long.width() <= moment.width() { long } else { short };
             return Some(cut(Line::styled(text, theme.tone(Tone::Faint)), moment.width()));
         }
     };

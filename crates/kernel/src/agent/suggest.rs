@@ -69,8 +69,8 @@ pub fn suggest<'a>(
     suggestions
 }
 
-/// The keyword of the agent that is in the prompt, if any; such a prompt is routed without asking.
-pub fn keyword_hit(prompt: &str, definition: &Definition) -> Option<String> {
+/// The keyword of the agent that is in the prompt, if any.
+fn keyword_hit(prompt: &str, definition: &Definition) -> Option<String> {
     let asked: BTreeSet<String> = words(prompt).into_iter().map(|word| word.stem).collect();
     definition
         .keywords
@@ -80,6 +80,26 @@ pub fn keyword_hit(prompt: &str, definition: &Definition) -> Option<String> {
             !stems.is_empty() && stems.iter().all(|word| asked.contains(&word.stem))
         })
         .cloned()
+}
+
+/// The agent that a prompt is for, and its keyword that is in the prompt. If several have one, it is the agent that
+/// [`suggest`] ranks first among them.
+pub fn best_keyword_hit<'a>(
+    prompt: &str,
+    definitions: impl IntoIterator<Item = &'a Definition>,
+) -> Option<(&'a Definition, String)> {
+    let hits = definitions
+        .into_iter()
+        .filter_map(|definition| Some((definition, keyword_hit(prompt, definition)?)));
+    let mut hits: Vec<_> = hits.collect();
+    if hits.len() > 1 {
+        let ranked = suggest(prompt, hits.iter().map(|(definition, _)| *definition));
+        let rank = |definition: &Definition| {
+            ranked.iter().position(|one| one.name == definition.agent_type.as_str())
+        };
+        hits.sort_by_key(|(definition, _)| rank(definition).unwrap_or(usize::MAX));
+    }
+    hits.into_iter().next()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 agents")]
@@ -208,6 +228,23 @@ mod tests {
         let agent = agent("x", "y", &["code review", "lint"]);
         assert_eq!(keyword_hit("do a review of this code", &agent), Some("code review".to_owned()));
         assert_eq!(keyword_hit("review this", &agent), None);
+    }
+
+    #[test]
+    fn of_several_agents_with_a_keyword_the_best_one_gets_the_prompt() {
+        let agents = [
+            agent("aaa", "something else", &["postgres"]),
+            agent("dba", "Tunes a database", &["postgres"]),
+            agent("painter", "Tunes a database of colours", &[]),
+        ];
+        let best = |prompt: &str| {
+            let hit = best_keyword_hit(prompt, &agents);
+            hit.map(|(definition, keyword)| (definition.agent_type.to_string(), keyword))
+        };
+        let hit = |name: &str| Some((name.to_owned(), "postgres".to_owned()));
+        assert_eq!(best("tune the postgres database"), hit("dba"));
+        assert_eq!(best("postgres"), hit("aaa"), "ties go by name");
+        assert_eq!(best("tune a database of colours"), None);
     }
 
     #[test]

@@ -267,12 +267,12 @@ impl Runs {
         if let Past::Earlier(earlier) = &start.past {
             let by = &start.assignment.agent_id;
             reach.claim = Some(shared.store.claim_resume(earlier.assignment(), by).await?);
+        }
+        if let Past::Earlier(earlier) | Past::Branch(earlier) = &start.past {
             reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
+            // Nobody else tells it what became of them, and it would wait for them for ever.
             let left = earlier.left_behind().cloned().collect();
             reach.left_behind = what_became_of(left, &*shared.store).await;
-        }
-        if let Past::Branch(earlier) = &start.past {
-            reach.earlier_artifacts = shared.earlier_artifacts(earlier).await?;
         }
         let mut tools = shared.tools_with(&start.toolbox);
         shared.equip(&mut start.assignment, &start.rights, &tools, reach.host.as_deref());

@@ -4,11 +4,7 @@
 //! after a yes, and where nobody can be asked it is only named. The run's first event says which it was.
 
 use attache_kernel::{
-    agent::{
-        definition::Definition,
-        registry::Status,
-        suggest::{keyword_hit, suggest},
-    },
+    agent::{registry::Status, suggest::best_keyword_hit},
     run::assignment::{Routing, RoutingDecision},
 };
 use attache_runtime::internal::{host::Subject, runtime::Runtime};
@@ -30,23 +26,9 @@ pub(super) fn routed(
     setup: &Setup,
     runtime: &Runtime,
 ) -> Result<(Subject, Option<Routing>), Failure> {
-    let inventory = runtime.inventory();
-    let active = inventory.records.iter().filter(|record| record.status == Status::Active);
-    let definitions = active.filter_map(|record| record.definition.as_deref());
-    let mut hits: Vec<_> = definitions
-        .filter_map(|definition| Some((definition, keyword_hit(prompt, definition)?)))
-        .collect();
-    if hits.len() > 1 {
-        // Of several the one that `attache suggest` puts first.
-        let ranked = suggest(prompt, hits.iter().map(|(definition, _)| *definition));
-        let rank = |definition: &Definition| {
-            ranked.iter().position(|one| one.name == definition.agent_type.as_str())
-        };
-        hits.sort_by_key(|(definition, _)| rank(definition).unwrap_or(usize::MAX));
-    }
-    let hit = hits.into_iter().next();
-    let hit = hit.map(|(definition, keyword)| (definition.agent_type.to_string(), keyword));
-    let Some((agent, keyword)) = hit else { return Ok((Subject::Main, None)) };
+    let Some((agent, keyword)) = fitting(prompt, runtime) else {
+        return Ok((Subject::Main, None));
+    };
     let decision = decide(&agent, &keyword, args, setup);
     let subject = match decision {
         RoutingDecision::Routed | RoutingDecision::Accepted => {
@@ -55,6 +37,15 @@ pub(super) fn routed(
         RoutingDecision::Declined | RoutingDecision::Noted => Subject::Main,
     };
     Ok((subject, Some(Routing { agent, keyword, decision })))
+}
+
+/// The agent that a prompt for the main agent is for, and its keyword that is in the prompt.
+pub(crate) fn fitting(prompt: &str, runtime: &Runtime) -> Option<(String, String)> {
+    let inventory = runtime.inventory();
+    let active = inventory.records.iter().filter(|record| record.status == Status::Active);
+    let definitions = active.filter_map(|record| record.definition.as_deref());
+    let (definition, keyword) = best_keyword_hit(prompt, definitions)?;
+    Some((definition.agent_type.to_string(), keyword))
 }
 
 fn decide(agent: &str, keyword: &str, args: &RunArgs, setup: &Setup) -> RoutingDecision {

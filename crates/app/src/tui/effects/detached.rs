@@ -13,6 +13,16 @@ use crate::background::MARK;
 /// Starts this program again, with these global options.
 pub(super) struct Detached {
     pub(super) globals: Vec<OsString>,
+    pub(super) group: Group,
+}
+
+/// The process group that it begins in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    /// This one's.
+    Same,
+    /// One of its own: the terminal is gone, and the shell's end sends this one's group another SIGHUP.
+    Own,
 }
 
 impl Detached {
@@ -21,7 +31,7 @@ impl Detached {
         let mut words: Vec<OsString> = self.globals.clone();
         words.extend(["--quiet", "--json", "run", "--background"].map(OsString::from));
         words.extend(["--resume", id, "-f", "-"].map(OsString::from));
-        let begun = begun(&words, text).await;
+        let begun = begun(&words, text, self.group).await;
         let (said, complaint) = begun.map_err(|error| error.to_string())?;
         let object: Option<Value> = serde_json::from_str(&said).ok();
         let new = object.and_then(|it| it.get("agent_id")?.as_str().map(str::to_owned));
@@ -33,8 +43,12 @@ impl Detached {
 }
 
 /// What the process says on its standard output and error until the run has begun, or it ended.
-async fn begun(words: &[OsString], text: &str) -> io::Result<(String, String)> {
-    let mut child = Command::new(std::env::current_exe()?)
+async fn begun(words: &[OsString], text: &str, group: Group) -> io::Result<(String, String)> {
+    let mut command = Command::new(std::env::current_exe()?);
+    if group == Group::Own {
+        command.process_group(0);
+    }
+    let mut child = command
         .arg(MARK)
         .args(words)
         .stdin(Stdio::piped())

@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use attache_kernel::{
-    agent::{registry::Status, suggest::keyword_hit},
-    run::assignment::{BackgroundWork, SessionSource},
-};
+use attache_kernel::run::assignment::{BackgroundWork, SessionSource};
 use attache_runtime::internal::{
-    host::{Order, Subject},
+    host::{Order, Prepared, Subject},
     runtime::Runtime,
     tasks::RunHandle,
 };
 
+use tokio_util::sync::CancellationToken;
+
 use super::Conversation;
 use crate::{
-    commands::run::start_failure,
+    commands::run::{fitting, start_failure},
     environment,
     failure::Failure,
     setup::Setup,
@@ -32,12 +31,16 @@ pub(super) struct Sending<'a> {
     pub(super) at: Option<u32>,
     /// The run before, which may still be putting things away.
     pub(super) before: Option<RunHandle>,
+    /// Says that the run is not wanted any more.
+    pub(super) unwanted: CancellationToken,
 }
 
 /// What became of a message.
 pub(super) enum Outcome {
     Started(Box<Conversation>, Vec<String>),
     Offered(Offer),
+    /// It was stopped before a run began.
+    Unwanted,
 }
 
 impl Sending<'_> {
@@ -63,6 +66,20 @@ impl Sending<'_> {
         if let Some(agent) = through {
             task = format!("{text}\n\nUse the agent `{agent}` for this.");
         }
+        let (runtime, unwanted) = (self.runtime.clone(), self.unwanted.clone());
+        // Servers that are slow to begin are not waited for once nobody wants the run.
+        let prepared = tokio::select! {
+            prepared = self.prepared(task) => prepared?,
+            () = unwanted.cancelled() => return Ok(Outcome::Unwanted),
+        };
+        notices.extend(prepared.notices.iter().map(ToString::to_string));
+        let started = runtime.start_watched(prepared).await;
+        let (handle, events) = started.map_err(|error| start_failure(&error))?;
+        Ok(Outcome::Started(Box::new(Conversation { handle, events }), notices))
+    }
+
+    /// The run that is to get the task.
+    async fn prepared(self, task: String) -> Result<Prepared, Failure> {
         if let Some(before) = &self.before {
             // The runtime lives as long as the conversation.
             drop(before.result().await);
@@ -88,22 +105,12 @@ impl Sending<'_> {
             ..Order::new(subject, task)
         };
         let prepared = self.runtime.prepare(order).await;
-        let prepared = prepared.map_err(|error| self.setup.order_failure(&error))?;
-        notices.extend(prepared.notices.iter().map(ToString::to_string));
-        let started = self.runtime.start_watched(prepared).await;
-        let (handle, events) = started.map_err(|error| start_failure(&error))?;
-        Ok(Outcome::Started(Box::new(Conversation { handle, events }), notices))
+        prepared.map_err(|error| self.setup.order_failure(&error))
     }
 
-    /// The agent whose keyword is in a message.
+    /// The agent that a message is for.
     fn fitting(&self, text: &str) -> Option<Offer> {
-        let inventory = self.runtime.inventory();
-        inventory.records.iter().filter(|record| record.status == Status::Active).find_map(
-            |record| {
-                let definition = record.definition.as_deref()?;
-                let keyword = keyword_hit(text, definition)?;
-                Some(Offer { agent: record.name.clone(), keyword, text: text.to_owned() })
-            },
-        )
+        let (agent, keyword) = fitting(text, &self.runtime)?;
+        Some(Offer { agent, keyword, text: text.to_owned() })
     }
 }

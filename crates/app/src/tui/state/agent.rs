@@ -10,7 +10,7 @@ use attache_kernel::{
             observed::{Detail, RunEvent},
         },
         message::{Message, text_of},
-        outcome::Status,
+        outcome::{RecoveredFrom, Status},
     },
 };
 
@@ -49,6 +49,10 @@ pub(crate) struct Agent {
     pub(crate) max_turns: u32,
     /// Whether it has its last chance.
     pub(crate) is_in_grace: bool,
+    /// Whether its process ended before it: nobody knows how long it worked.
+    pub(crate) is_cut_off: bool,
+    /// What its last chance saved it from.
+    pub(crate) recovered_from: Option<RecoveredFrom>,
     /// Its clock; once it has ended, the time from its start to its end.
     pub(crate) clock: Clock,
     /// When it began, in milliseconds.
@@ -114,6 +118,8 @@ impl Agent {
             turn: 0,
             max_turns: run.limits.max_turns,
             is_in_grace: false,
+            is_cut_off: false,
+            recovered_from: None,
             clock: Clock::stopped(u64::from(run.limits.max_time_seconds)),
             began_ms: None,
             asking: 0,
@@ -190,6 +196,7 @@ impl Agent {
             }
             Event::Ended { ending } => {
                 self.phase = Phase::Ended(ending.status);
+                self.recovered_from = ending.recovered_from;
                 self.count_up(&seen.detail, now);
                 self.calls.clear();
                 if let Some(error) = &ending.error {
@@ -220,7 +227,7 @@ impl Agent {
     /// Its process is gone, and it with it.
     pub(crate) fn cut_off(&mut self) {
         self.phase = Phase::Ended(Status::Aborted);
-        self.clock.freeze();
+        self.is_cut_off = true;
         self.calls.clear();
         self.say(Said::Note("cut off".to_owned()));
     }

@@ -62,11 +62,6 @@ impl Clock {
         self.is_paused = true;
     }
 
-    /// It shows what it said last.
-    pub(crate) fn freeze(&mut self) {
-        self.is_paused = true;
-    }
-
     /// Stops it, or lets it go on.
     pub(crate) fn hold(&mut self, is_held: bool, now_ms: u64) {
         match (is_held, self.is_paused) {

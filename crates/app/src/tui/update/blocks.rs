@@ -1,5 +1,6 @@
 //! Keys while the block of an agent has the focus: Tab gives it from an empty input.
 
+use attache_kernel::id::RunId;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Effect, Load, hint};
@@ -43,10 +44,11 @@ pub(super) fn unfolded(state: &mut State) -> Vec<Effect> {
     effects
 }
 
-/// Sends the agents that are waited for to the background; with the focus on one, only that.
+/// Sends the agents that are waited for to the background; with the focus on one that works, only that.
 pub(super) fn to_background(state: &mut State) -> Vec<Effect> {
     let mut agents = state.foreground();
-    if let Some(focus) = state.blocks.focus() {
+    let works = |id: &&RunId| state.session.agents.iter().any(|agent| agent.id == **id);
+    if let Some(focus) = state.blocks.focus().filter(works) {
         agents.retain(|id| id == focus);
     }
     if agents.is_empty() {

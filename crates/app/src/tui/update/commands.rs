@@ -24,7 +24,10 @@ const KEYS: [(&str, &str); 15] = [
     ("Ctrl-D", "quit, on an empty input; twice while something is under way"),
     ("Ctrl-O", "unfold and fold the block of an agent: the newest, or the one with the focus"),
     ("Ctrl-T", "every run: follow, stop, resume, branch, message"),
-    ("Ctrl-B", "send the agents that are waited for to the background"),
+    (
+        "Ctrl-B",
+        "send the agents that are waited for to the background; with the focus on one that works, only that",
+    ),
     ("Ctrl-W", "cut the word before the cursor"),
     ("Ctrl-U, Ctrl-K", "cut the line before or after the cursor; Ctrl-Y puts it back"),
     ("Ctrl-L, Ctrl-Z", "draw the screen again; suspend"),

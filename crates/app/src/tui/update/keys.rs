@@ -174,7 +174,7 @@ fn decided(state: &mut State, key: KeyEvent) -> Vec<Effect> {
         _ => return Vec::new(),
     };
     let Some(offer) = state.offer.take() else { return Vec::new() };
-    state.request = Request::Starting;
+    state.starts(&offer.text);
     vec![Effect::Send(offer.text, route(offer.agent))]
 }
 
@@ -271,7 +271,8 @@ fn entered(state: &mut State) -> Vec<Effect> {
         return Vec::new();
     }
     if state.request != Request::None && !state.session.is_busy() {
-        return hint(state, "the message before is being sent");
+        state.hint = Some(Hint::BeingSent);
+        return Vec::new();
     }
     let text = state.composer.take().trim_end().to_owned();
     let mut effects = vec![Effect::Remember(text.clone())];
@@ -287,7 +288,7 @@ fn sent(state: &mut State, text: String) -> Vec<Effect> {
         state.waiting.push(text.clone());
         return vec![Effect::Tell(text)];
     }
-    state.request = Request::Starting;
+    state.starts(&text);
     vec![Effect::Send(text, Route::Offer)]
 }
 

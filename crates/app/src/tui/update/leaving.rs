@@ -1,7 +1,7 @@
 //! Leaving: Ctrl-C, Ctrl-D and `/quit`, and what becomes of work that is under way.
 
 use super::{Effect, Kept, hint};
-use crate::tui::state::{Hint, Request, State};
+use crate::tui::state::{Hint, Request, State, agent::Phase};
 
 /// Ctrl-C: clears the input, then stops the answer, then quits.
 pub(super) fn interrupted(state: &mut State) -> Vec<Effect> {
@@ -33,7 +33,7 @@ pub(super) fn stopped(state: &mut State) -> Vec<Effect> {
 pub(super) fn escaped(state: &mut State) -> Vec<Effect> {
     let effects = stopped(state);
     if effects.is_empty() && !state.session.agents.is_empty() {
-        return hint(state, "background agents go on; Ctrl-T shows them, s stops one there");
+        state.hint = Some(Hint::AgentsGoOn);
     }
     effects
 }
@@ -51,9 +51,14 @@ pub(super) fn quit(state: &mut State, asked: Option<&Hint>) -> Vec<Effect> {
 /// Leaves, and lets background agents go on in processes of their own.
 pub(super) fn left_behind(state: &State) -> Vec<Effect> {
     let background = state.session.agents.iter().filter(|agent| agent.is_background);
-    let kept = background
-        .map(|agent| Kept { id: agent.id.clone(), description: agent.description.clone() });
-    vec![Effect::Leave(kept.collect())]
+    vec![Effect::Leave(background.map(Kept::new).collect())]
+}
+
+/// The agents that go on although nobody was asked: the terminal is gone, or a signal ends the program. An agent that
+/// waits for an answer is not among them: its question comes up again when it is resumed.
+pub(crate) fn unasked(state: &State) -> Vec<Kept> {
+    let background = state.session.agents.iter().filter(|agent| agent.is_background);
+    background.filter(|agent| agent.phase != Phase::Asking).map(Kept::new).collect()
 }
 
 /// Ctrl-D where it does not quit: what does instead.

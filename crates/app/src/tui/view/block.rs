@@ -1,6 +1,6 @@
 //! The block of one agent, and the same in one line.
 
-use attache_kernel::run::outcome::Status;
+use attache_kernel::run::outcome::{RecoveredFrom, Status};
 use ratatui::{
     style::Style,
     text::{Line, Span},
@@ -122,6 +122,7 @@ fn name(agent: &Agent, moment: &Moment) -> Vec<Span<'static>> {
 fn progress(agent: &Agent, moment: &Moment) -> String {
     let took = time(agent.clock.milliseconds(moment.now_ms));
     let turns = turns(agent, moment);
+    let saved = agent.recovered_from;
     match &agent.phase {
         Phase::Starting => "starting".to_owned(),
         Phase::Queued(0) => "queued, next".to_owned(),
@@ -130,11 +131,13 @@ fn progress(agent: &Agent, moment: &Moment) -> String {
         Phase::Working | Phase::Retrying(_) | Phase::Grace(_) if agent.clock.is_paused() => {
             format!("{turns} paused")
         }
-        Phase::Ended(Status::Goal) if agent.is_crowded => took,
-        Phase::Ended(status) if agent.is_crowded => format!("{}{took}", ended(*status)),
+        Phase::Ended(_) if agent.is_cut_off && agent.turn == 0 => "Cut off, not begun".to_owned(),
+        Phase::Ended(_) if agent.is_cut_off => format!("Cut off in turn {}", agent.turn),
+        Phase::Ended(Status::Goal) if agent.is_crowded && saved.is_none() => took,
+        Phase::Ended(status) if agent.is_crowded => format!("{}{took}", ended(*status, saved)),
         Phase::Ended(status) => {
             let turns = count(u64::from(agent.turn), "turn");
-            format!("{}{took} ({turns})", ended(*status))
+            format!("{}{took} ({turns})", ended(*status, saved))
         }
         Phase::Working | Phase::Retrying(_) | Phase::Grace(_) => turns,
     }
@@ -152,12 +155,13 @@ fn turns(agent: &Agent, moment: &Moment) -> String {
     }
 }
 
-/// How a run ended, before its time.
-fn ended(status: Status) -> String {
-    match status {
-        Status::Goal => "Completed in ".to_owned(),
-        Status::Aborted => "Stopped after ".to_owned(),
-        other => format!("Failed ({}) after ", other.as_str()),
+/// How a run ended, before its time. A limit that its last chance saved it from is named.
+fn ended(status: Status, saved: Option<RecoveredFrom>) -> String {
+    match (status, saved) {
+        (Status::Goal, None) => "Completed in ".to_owned(),
+        (Status::Goal, Some(limit)) => format!("Completed in grace ({}), ", limit.as_str()),
+        (Status::Aborted, _) => "Stopped after ".to_owned(),
+        (other, _) => format!("Failed ({}) after ", other.as_str()),
     }
 }
 

@@ -91,6 +91,9 @@ fn escape_stops_the_turn_and_the_agents_in_the_background_go_on() {
     agent.open();
     pty.wait_for("✓ [worker] look at one");
     pty.wait_for("It came back.");
+    pty.wait_until("the hint is gone", |screen| {
+        !screen.contains("background agents go on; Ctrl-T")
+    });
     pty.wait_for(PROMPT);
     leave(pty);
     server.assert_done();

@@ -58,6 +58,8 @@ fn an_agent_that_fits_is_used_without_a_question_where_the_settings_say_so() {
     let settings = "[subagents]\nauto_route = true\n";
     let project = lab(&server, API, settings).with_env("TERM", "xterm-256color");
     project.agent("lawyer", "description: Knows contracts\nkeywords: [contract]\ntools: Read");
+    // Another one with the keyword fits less well, though its name comes first: `exec` decides in the same way.
+    project.agent("actor", "description: Plays\nkeywords: [contract]\ntools: Read");
     let mut pty = Pty::start(&project, &["chat"]);
     pty.wait_for(PROMPT);
     pty.types("read the contract\r");

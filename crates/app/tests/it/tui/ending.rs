@@ -3,8 +3,16 @@
 use attache_testkit::scripted_server::{Gate, ScriptedServer, WireApi, text, tool_call};
 use rustix::process::Signal;
 
-use super::{AGENTS, API, PROMPT, chatting, leave, pty::Pty, task};
-use crate::providers::{lab, looks};
+use serde_json::{Value, json};
+
+use super::{
+    AGENTS, API, PROMPT,
+    blocks::{path, project},
+    chatting, leave,
+    pty::Pty,
+    task,
+};
+use crate::providers::{completes, lab, looks};
 
 #[test]
 fn a_signal_while_the_board_is_open_leaves_the_conversation_and_no_mode() {
@@ -76,6 +84,36 @@ fn agents_that_a_kill_cut_off_keep_their_blocks() {
 }
 
 #[test]
+fn a_branch_does_not_wait_for_background_agents_that_a_kill_cut_off() {
+    let server = ScriptedServer::start();
+    let api = WireApi::Gemini;
+    let gate = Gate::new();
+    let mut begin = task("one");
+    begin["run_in_background"] = json!(true);
+    server.answer_on(&path("lab-1"), api.answer(&tool_call("c1", "Task", &begin)));
+    server.answer_on(&path("lab-1"), api.answer(&text(["It works."])));
+    server.always_on(&path("lab-2"), api.answer(&text(["never"])).gated(&gate, 0));
+    let project = project(&server);
+    let mut pty = Pty::start(&project, &["chat", "--agents", AGENTS]);
+    pty.wait_for(PROMPT);
+    pty.types("begin\r");
+    pty.wait_for("1 agent works in the background");
+    gate.wait_until_reached(1);
+    pty.signal(Signal::KILL);
+    pty.end();
+    let tasks = project.json(&["tasks", "--all", "--json"]);
+    let mut runs = tasks.as_array().unwrap().iter();
+    let main = runs.find(|run| run["agent_type"] == "attache").unwrap();
+    let id = main["agent_id"].as_str().unwrap();
+    server.answer_on(&path("lab-1"), api.answer(&text(["It is gone."])));
+    let ran = project.run(&["exec", "--resume", id, "--at", "2", "and now?"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "It is gone.\n"), "{ran:?}");
+    let asked = server.requests().last().unwrap().json().to_string();
+    assert!(asked.contains("interrupted") && asked.contains("and now?"), "{asked}");
+    gate.open();
+}
+
+#[test]
 fn a_closed_terminal_ends_the_program_and_loses_nothing() {
     let server = ScriptedServer::start();
     let gate = Gate::new();
@@ -103,4 +141,50 @@ fn a_closed_terminal_ends_the_program_and_loses_nothing() {
     pty.wait_for("Third answer.");
     pty.wait_for(PROMPT);
     leave(pty);
+}
+
+const TWO: &str = r#"{
+    "worker": {"description": "Works.", "prompt": "You work.", "model": "lab-2", "tools": ["LS"]},
+    "runner": {"description": "Runs.", "prompt": "You run.", "model": "lab-3", "tools": ["Bash"]}}"#;
+
+#[test]
+fn agents_in_the_background_go_on_when_the_terminal_is_closed() {
+    let server = ScriptedServer::start();
+    let (first, gate) = (Gate::new(), Gate::new());
+    let api = WireApi::Gemini;
+    let begin = |agent: &str| {
+        json!({"subagent_type": agent, "prompt": "go", "description": "go on and on",
+            "run_in_background": true})
+    };
+    let both = tool_call("c1", "Task", &begin("worker"));
+    let both = both.then_tool_call("c2", "Task", &begin("runner"));
+    server.answer_on(&path("lab-1"), api.answer(&both));
+    server.answer_on(&path("lab-1"), api.answer(&text(["They work."])));
+    server.answer_on(&path("lab-2"), api.answer(&text(["never"])).gated(&gate, 0));
+    server.answer_on(&path("lab-2"), api.answer(&completes("found it later")));
+    let touch = tool_call("c3", "shell", &json!({"command": "touch ran"}));
+    server.answer_on(&path("lab-3"), api.answer(&touch).gated(&first, 0));
+    let project = project(&server);
+    let mut pty = Pty::start(&project, &["--agents", TWO, "chat"]);
+    pty.wait_for(PROMPT);
+    pty.types("begin\r");
+    pty.wait_for("2 agents work in the background");
+    gate.wait_until_reached(1);
+    first.open();
+    pty.wait_for("asks to call shell");
+    assert_eq!(pty.close(), Some(130));
+    let runs = project.json(&["tasks", "--all", "--json"]);
+    let of = |agent: &str| -> Vec<Value> {
+        let all = runs.as_array().unwrap().iter();
+        all.filter(|run| run["agent_type"] == agent).cloned().collect()
+    };
+    // The one that works goes on in a process of its own; the other still waits for its answer.
+    let (workers, runners) = (of("worker"), of("runner"));
+    assert_eq!((workers.len(), runners.len()), (2, 1), "{runs}");
+    assert_eq!(runners[0]["status"], "interrupted", "{runs}");
+    let id = workers.iter().find(|run| run["status"] != "interrupted").unwrap();
+    let ran = project.run(&["output", id["agent_id"].as_str().unwrap(), "--wait"]);
+    assert!(ran.stdout.contains("found it later"), "{ran:?}");
+    assert!(!project.root().join("ran").exists());
+    gate.open();
 }

@@ -1,4 +1,4 @@
-//! A form of an MCP server on the screen.
+//! MCP servers and the screen: a form of one, and one that is slow to begin.
 
 use std::fs;
 
@@ -34,4 +34,31 @@ fn a_server_asks_for_values_and_gets_what_is_typed() {
     assert!(told.contains(r#"\"city\": \"Rome\""#) && told.contains(r#"\"nights\": 2"#), "{told}");
     pty.wait_for(PROMPT);
     leave(pty);
+}
+
+#[test]
+fn a_message_that_waits_for_a_server_is_seen_and_esc_gives_it_back() {
+    let model = ScriptedServer::start();
+    let project = chatting(&model);
+    let path = project.home().join(".attache/config.toml");
+    let written = fs::read_to_string(&path).unwrap();
+    let silent = server(&["silent"], "startup_timeout_sec = 600");
+    fs::write(&path, format!("{written}\n{silent}")).unwrap();
+    let mut pty = Pty::start(&project, &[]);
+    pty.wait_for(PROMPT);
+    pty.types("book a room\r");
+    pty.wait_for("› book a room  (being sent)");
+    pty.wait_for("Starting · Esc stops");
+    pty.types("quickly\r");
+    pty.wait_for("the message before is being sent; Esc stops it");
+    pty.types("\x15\x1b");
+    pty.wait_for("stopped before it began");
+    pty.wait_until("the message is back", |screen| {
+        screen.contains("› book a room") && !screen.contains("being sent")
+    });
+    assert!(!pty.screen().contains("Stopping"), "{}", pty.screen());
+    pty.types("\x03");
+    pty.wait_for(PROMPT);
+    leave(pty);
+    assert!(model.requests().is_empty());
 }
