@@ -44,9 +44,10 @@ pub struct State {
     pub(crate) conversation: Conversation,
     pub(crate) call_ids: BTreeSet<ToolCallId>,
     pub(crate) turns: u32,
-    /// Whether the last turn before the last chance was not asked of the model: the tree did not pay for it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    unasked_turn: bool,
+    /// The turns that were not asked of the model, since the tree did not pay for them: one at most, before the
+    /// last chance.
+    #[serde(default)]
+    unasked_turns: u32,
     pub(crate) tool_uses: u32,
     pub(crate) usage: Usage,
     /// A guess of the tokens that the provider did not count; for limits alone.
@@ -282,7 +283,7 @@ impl State {
 
     /// The turns that were asked of the model.
     pub(crate) fn turns_asked(&self) -> u32 {
-        self.turns.saturating_sub(u32::from(self.unasked_turn))
+        self.turns.saturating_sub(self.unasked_turns)
     }
 
     /// Adds a message that the model has not read yet.
@@ -454,8 +455,9 @@ impl State {
     /// The tree pays for no more than that, and so not for the request that was to be sent.
     fn draw_on(&mut self, left: TreeAllowance) {
         // Nothing but a last chance follows, so there is one such turn at most.
-        self.unasked_turn |=
-            self.phase == Phase::Model && self.failures == 0 && self.grace.is_none();
+        if self.phase == Phase::Model && self.failures == 0 && self.grace.is_none() {
+            self.unasked_turns = 1;
+        }
         let spent_usd = self.cost.at_least_usd();
         self.tree_cap = TreeAllowance {
             tokens: left.tokens.map(|tokens| self.tokens_spent().saturating_add(tokens)),
