@@ -597,6 +597,15 @@ fn letters_of_a_message_do_not_answer_a_question_that_comes_up() {
     let answer = Effect::Answer(QuestionId::new("agent-1/1"), ApprovalAnswer::Once);
     let answers = [answer];
     assert_eq!(pressed(&mut state, 'y', Pace::Fresh), answers);
+    // A letter that is no answer begins a message, and the letters that follow it are of that.
+    let mut state = State::default();
+    update(&mut state, Message::Asked(asked()));
+    assert_eq!(pressed(&mut state, '@', Pace::Fresh), []);
+    for letter in "sys yes".chars() {
+        assert_eq!(pressed(&mut state, letter, Pace::Flowing), []);
+    }
+    assert_eq!((state.composer.text(), state.questions.len()), ("@sys yes", 1));
+    assert_eq!(pressed(&mut state, 'y', Pace::Fresh), answers);
     // With an empty input the first key counts; with Ctrl held, none does.
     let mut state = State::default();
     update(&mut state, Message::Asked(asked()));

@@ -39,10 +39,10 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent, pace: Pace) -> Vec<Effec
         return leaving::too_early(state);
     }
     if let Some(asked) = state.questions.first_mut() {
-        asked.is_guarded &= pace == Pace::Flowing;
+        asked.is_guarded = is_typing(asked, key, pace);
         if asked.is_guarded && state.page.is_none() {
             let effects = written(state, key, is_control);
-            hint(state, "a question came up while you typed: pause, then answer it");
+            hint(state, "a question is open, and you type: pause, then answer it with its keys");
             return effects;
         }
         if !is_for(asked, state.page.as_ref(), key) {
@@ -78,6 +78,21 @@ pub(super) fn pressed(state: &mut State, key: KeyEvent, pace: Pace) -> Vec<Effec
     written(state, key, is_control)
 }
 
+/// Whether a key is of a message that somebody writes without having seen the question: one was being written when it
+/// came up, or a letter comes that is no answer, and the letters after it are of the same word.
+fn is_typing(asked: &Asked, key: KeyEvent, pace: Pace) -> bool {
+    let is_held = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+    let is_letter = matches!(key.code, KeyCode::Char(_)) && !is_held;
+    let is_other = asked.stage == Stage::Choosing && is_letter && !is_answer(key.code);
+    is_other || (asked.is_guarded && pace == Pace::Flowing)
+}
+
+/// Whether a key is one of a question.
+fn is_answer(code: KeyCode) -> bool {
+    let KeyCode::Char(letter) = code else { return false };
+    ['y', 's', 'n', 'a', 'v'].contains(&letter.to_ascii_lowercase())
+}
+
 /// Whether Ctrl-D neither quits nor deletes.
 fn is_too_early(state: &State) -> bool {
     let is_elsewhere = !state.questions.is_empty() || state.page.is_some() || state.offer.is_some();
@@ -99,14 +114,7 @@ fn is_for(asked: &Asked, page: Option<&Page>, key: KeyEvent) -> bool {
     match (page, &asked.stage) {
         (Some(Page::List(ListPage { message: Some(_), .. })), _) => false,
         (None, _) | (Some(_), Stage::Words(_) | Stage::Value { .. }) => true,
-        (Some(_), Stage::Choosing) => {
-            let answers = ['y', 's', 'n', 'a', 'v'];
-            let letter = |code| match code {
-                KeyCode::Char(letter) => Some(letter.to_ascii_lowercase()),
-                _ => None,
-            };
-            !is_held && letter(key.code).is_some_and(|letter| answers.contains(&letter))
-        }
+        (Some(_), Stage::Choosing) => !is_held && is_answer(key.code),
     }
 }
 

@@ -120,8 +120,9 @@ fn keys(kind: ListKind) -> (&'static str, Vec<Part>) {
                 Part::new(6, ["m message", "m msg", "m"]),
                 Part::new(5, ["g background", "g bg", "g"]),
                 Part::new(4, ["r resume", "r res", "r"]),
-                Part::new(3, ["b branch", "b br", "b"]),
-                Part::new(9, ["q close", "q"]),
+                Part::new(3, ["b branch", "b"]),
+                // With a longer word the keys do not fit into 80 columns.
+                Part::new(9, ["q back", "q"]),
             ],
         ),
         ListKind::Conversations => (
