@@ -293,13 +293,11 @@ fn trust_in(today: Option<&(Record, Changed)>, asked: TrustFor) -> Trust {
 /// That the files of the turn where a run branches off are not known, or the branch of the run is gone.
 fn files_not_known(earlier: &EarlierRun, plan: &WorktreePlan) -> Option<Notice> {
     let has_files = !plan.begins_with_unknown_files();
-    match earlier.at_turn {
-        Some(turn) => (!has_files).then_some(Notice::FilesNotKnown { turn }),
-        None => {
-            let branch = plan.branches_off()?.to_owned();
-            Some(Notice::BranchGone { branch, has_files })
-        }
+    if let Some(turn) = earlier.at_turn {
+        return (!has_files).then_some(Notice::FilesNotKnown { turn });
     }
+    let branch = plan.branches_off()?.to_owned();
+    Some(Notice::BranchGone { branch, has_files })
 }
 
 /// That a run goes on where it was, and not where the caller asks for it.
