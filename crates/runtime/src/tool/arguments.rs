@@ -57,6 +57,8 @@ pub(super) enum ArgumentError {
     Missing { name: &'static str, expected: &'static str },
     #[error("parameter `{name}` must be {expected}, not {found}")]
     Mistyped { name: &'static str, expected: String, found: String },
+    #[error("parameter `{name}` is not taken; {instead}")]
+    NotTaken { name: &'static str, instead: &'static str },
     #[error("unknown parameter `{name}`{}; the parameters are {known}", hint(*near))]
     Unknown { name: String, near: Option<&'static str>, known: String },
 }
@@ -81,6 +83,19 @@ impl Arguments {
             other => return Err(ArgumentError::NotAnObject(type_of(&other))),
         };
         Ok(Self { given, known: Vec::new() })
+    }
+
+    /// Refuses a parameter of other hosts, unless it says nothing.
+    pub(super) fn refuse(
+        &mut self,
+        name: &'static str,
+        instead: &'static str,
+    ) -> Result<(), ArgumentError> {
+        match self.given.remove(name) {
+            None | Some(Value::Null) => Ok(()),
+            Some(Value::Object(given)) if given.is_empty() => Ok(()),
+            Some(_) => Err(ArgumentError::NotTaken { name, instead }),
+        }
     }
 
     /// A text that must be there.

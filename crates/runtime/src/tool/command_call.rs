@@ -54,12 +54,7 @@ impl CommandCall {
         for name in ["description", "type", "user", "login"] {
             arguments.disregard(name);
         }
-        if arguments
-            .value("env")
-            .is_some_and(|env| env.as_object().is_none_or(|env| !env.is_empty()))
-        {
-            return Err(mistyped("env", "left out; set variables in the command", &Value::Null));
-        }
+        arguments.refuse("env", "set variables in the command")?;
         let reach = if is_escalated { Reach::Escalated } else { Reach::Sandboxed };
         Ok(Self { command, workdir, reach, justification })
     }

@@ -246,6 +246,12 @@ impl Desk {
             self.seen.forget(destination.place());
             return Ok(());
         };
+        if let Some(moved) = &edit.moved_from
+            && let Some(stamp) = moved.file.stamp
+        {
+            // Else the file would be there twice.
+            moved.source.check_removable(stamp)?;
+        }
         let prepared = destination.prepare(after.as_bytes(), before, like, stop)?;
         let stamp = self.changes.record(|| prepared.commit(), change).ok_or_else(cancelled)??;
         self.seen.saw(destination.place(), stamp, Some(after.as_bytes()));

@@ -74,21 +74,34 @@ fn find(lines: &[&str], wanted: &[&str], form: impl Fn(&str) -> String) -> Optio
     lines.windows(wanted.len()).position(|window| window == wanted)
 }
 
-/// Where the most of the wanted lines are, or words of the longest of them.
+/// Where the most of the wanted lines are, or words of the longest of them, or most of its letters in pairs.
 fn nearest(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     if let Some(at) = nearest_lines(lines, wanted) {
         return Some(at);
     }
     let longest = wanted.iter().max_by_key(|line| line.len())?;
+    let offset = wanted.iter().position(|line| line == longest).unwrap_or_default();
     let words: HashSet<&str> = words_of(longest).collect();
     let shared = |line: &&str| words_of(line).filter(|word| words.contains(word)).count();
-    let (at, score) = lines
-        .iter()
-        .map(shared)
-        .enumerate()
-        .max_by_key(|(at, score)| (*score, std::cmp::Reverse(*at)))?;
-    let offset = wanted.iter().position(|line| line == longest).unwrap_or_default();
-    (score > 0).then(|| at.saturating_sub(offset))
+    let pairs: HashSet<(char, char)> = pairs_of(longest).collect();
+    let alike = |line: &&str| {
+        let found: HashSet<_> = pairs_of(line).filter(|pair| pairs.contains(pair)).collect();
+        if found.len() * 2 > pairs.len() { found.len() } else { 0 }
+    };
+    let at = best(lines.iter().map(shared)).or_else(|| best(lines.iter().map(alike)))?;
+    Some(at.saturating_sub(offset))
+}
+
+/// Where the highest score is, the first of several; `None` if all are 0.
+fn best(scores: impl Iterator<Item = usize>) -> Option<usize> {
+    let highest = scores.enumerate().max_by_key(|(at, score)| (*score, std::cmp::Reverse(*at)));
+    highest.filter(|(_, score)| *score > 0).map(|(at, _)| at)
+}
+
+/// Each letter with the one after it.
+fn pairs_of(line: &str) -> impl Iterator<Item = (char, char)> {
+    let line = line.trim();
+    line.chars().zip(line.chars().skip(1))
 }
 
 fn words_of(line: &str) -> impl Iterator<Item = &str> {
@@ -133,6 +146,8 @@ mod tests {
                 "The nearest lines are:\n2\t\tlet name = 1;\n3\t\tprintln!(\"{name}\");",
             ),
             ("let names = 7;", "The nearest lines are:\n2\t\tlet name = 1;"),
+            ("prinln", "The nearest lines are:\n3\t\tprintln!"),
+            ("maain", "The nearest lines are:\n1\tfn main() {"),
             ("zork", "nothing in it comes near"),
         ] {
             let said = explain(FILE, old);

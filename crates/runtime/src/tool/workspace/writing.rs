@@ -110,6 +110,14 @@ impl Destination {
             .map_err(|error| self.refused(&error.into()))
     }
 
+    /// Refuses a file that could not be removed for its own permissions.
+    pub(crate) fn check_removable(&self, stamp: Stamp) -> Result<(), WriteError> {
+        let place = self.place();
+        let (directory, name) =
+            place.root.parent(&place.relative).map_err(|error| self.refused(&error))?;
+        self.check_writable(&directory, name, stamp)
+    }
+
     /// Gives a new file the permissions and the owner of an old one.
     fn take_after(&self, file: &File, old: Stamp) -> Result<(), WriteError> {
         let own = rustix::fs::fstat(file).map_err(|error| self.refused(&error.into()))?;

@@ -184,3 +184,15 @@ fn a_link_is_not_mistaken_for_the_file_it_leads_to() {
         assert!(fixture.root().join("m.txt").exists() && fixture.root().join("lnk").is_symlink());
     }
 }
+
+#[test]
+fn a_file_that_cannot_be_removed_is_not_moved() {
+    let fixture = Fixture::with(&[("old.txt", "one\n")]);
+    let old = fixture.root().join("old.txt");
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o444)).unwrap();
+    let patch = "*** Begin Patch\n*** Update File: old.txt\n*** Move to: new.txt\n@@\n-one\n+two\n*** End Patch";
+    let answer = fixture.call("apply_patch", json!({ "patch": patch }));
+    assert!(answer.is_error && answer.text.contains("old.txt is read-only"), "{}", answer.text);
+    assert!(!answer.text.contains("moved"), "{}", answer.text);
+    assert!(!fixture.root().join("new.txt").exists());
+}

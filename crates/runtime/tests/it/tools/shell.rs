@@ -106,7 +106,7 @@ fn a_command_that_cannot_run_says_why() {
         ),
         (
             json!({"command": "true", "env": {"LD_PRELOAD": "x"}}),
-            "parameter `env` must be left out; set variables in the command, not null",
+            "parameter `env` is not taken; set variables in the command",
         ),
         (
             json!({"command": "x".repeat(2 << 20)}),
