@@ -95,6 +95,7 @@ fn context(
         network: false,
         writable_git: false,
         deny_read: Vec::new(),
+        read_only: Vec::new(),
         shown: Vec::new(),
         limits: ResourceLimits::default(),
     };

@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         network: false,
         writable_git: false,
         deny_read: places_of_keys(Some(top.path())),
+        read_only: Vec::new(),
         shown: Vec::new(),
         limits: ResourceLimits::default(),
     };

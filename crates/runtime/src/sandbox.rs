@@ -10,6 +10,7 @@ mod keys;
 mod level;
 mod nested;
 mod path_bytes;
+mod planted;
 mod policy;
 mod protected;
 mod refusal;
@@ -23,6 +24,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+pub(crate) use self::planted::Aftermath;
 pub use self::{
     helper::run_if_helper,
     keys::places_of_keys,
@@ -35,7 +37,11 @@ use self::{
     helper::{MARK, Message, Placeholders},
     level::Probed,
     nested::NestedPaths,
+    planted::Bystanders,
 };
+
+/// How many paths that lie deeper are held by mounts.
+const MOST_DEEPER: usize = 64;
 
 /// The program that is started as the helper. Its `main` begins with [`run_if_helper`].
 #[derive(Debug, Clone)]
@@ -60,7 +66,8 @@ pub struct Sandbox {
     missing: Vec<Part>,
     probed: OnceLock<Probed>,
     rehearsal: Option<Arc<Rehearsal>>,
-    nested: NestedPaths,
+    nested: Arc<NestedPaths>,
+    bystanders: Arc<Bystanders>,
     spares: Option<PathBuf>,
 }
 
@@ -80,7 +87,8 @@ impl Sandbox {
             missing: Vec::new(),
             probed: OnceLock::new(),
             rehearsal: None,
-            nested: NestedPaths::default(),
+            nested: Arc::default(),
+            bystanders: Arc::default(),
             spares: None,
         }
     }
@@ -138,14 +146,45 @@ impl Sandbox {
         program: &OsStr,
         arguments: &[OsString],
     ) -> Result<Command, SandboxError> {
-        let protected = protected::of_policy(policy, |root| self.nested.below(root));
+        self.command_before(policy, program, arguments, &Aftermath::None)
+    }
+
+    /// The same for a command after which something is due.
+    pub(crate) fn command_before(
+        &self,
+        policy: &Policy,
+        program: &OsStr,
+        arguments: &[OsString],
+        aftermath: &Aftermath,
+    ) -> Result<Command, SandboxError> {
+        let protected = protected::of_policy(policy, |root| {
+            let found = self.nested.recent(root);
+            // What is gone since would get a placeholder.
+            let existing = |path: &&PathBuf| path.symlink_metadata().is_ok();
+            let deeper = found.deeper(root).filter(existing).take(MOST_DEEPER);
+            deeper.chain(policy.kept_below(root)).cloned().collect()
+        });
         let message = Message::new(policy.clone(), self.level(), protected);
         let message = message.with_spares(self.spares.clone());
+        let message = message.moving_planted(aftermath.of_helper(MOST_DEEPER));
         let text = serde_json::to_string(&message).map_err(SandboxError::Message)?;
         let mut command = Command::new(&self.helper.0);
         command.arg(MARK).arg(text).arg(program).args(arguments).process_group(0);
         Ok(command)
     }
+
+    /// What is due when a command has ended that is about to be started: protected paths that it created deeper
+    /// in the workspace are moved there. This reads the disk.
+    pub(crate) fn aftermath(&self, policy: &Policy, into: PathBuf) -> Aftermath {
+        let shared = (&self.nested, &self.bystanders);
+        Aftermath::of_command(policy, shared, !self.level().namespaces, into)
+    }
+
+    /// Notes that a file was written to a protected path rightfully.
+    pub(crate) fn approve(&self, path: PathBuf) {
+        self.bystanders.approve(path);
+    }
+
     /// Removes what stood for missing protected paths and was left behind by helpers that were killed.
     pub fn remove_leftovers(&self, policy: &Policy) {
         let protected = protected::of_policy(policy, |_| Vec::new());

@@ -43,6 +43,7 @@ impl Setup {
             network: sandbox.network_access,
             writable_git: sandbox.writable_git,
             deny_read: self.hidden_places(),
+            read_only: Vec::new(),
             shown: Vec::new(),
             limits: ResourceLimits::default(),
         }

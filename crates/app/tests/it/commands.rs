@@ -145,6 +145,36 @@ fn a_file_that_a_rule_denies_reading_is_hidden_from_every_command() {
 }
 
 #[test]
+fn a_file_that_a_rule_denies_writing_is_read_only_for_every_command() {
+    let agents = r#"{"worker": {"description": "Works.", "prompt": "You work.", "disallowedTools": ["Edit(own/**)"]}}"#;
+    let command = "l=lock; for f in ${l}ed/a ${l}ed/new w.tx[t] o[w]n/a open.txt; do echo new > $f; done; mv ${l}ed moved; cat ${l}ed/a; true";
+    let rules = "deny = [\"Edit(locked/**)\", \"Write(w.txt)\"]";
+    for (rules, is_kept) in [("", false), (rules, true)] {
+        let server = ScriptedServer::start();
+        server.answer(API.answer(&tool_call("call_1", "shell", &json!({ "command": command }))));
+        server.answer(API.answer(&completes("done")));
+        let project = lab(&server, API, &format!("[permissions]\n{rules}\n"));
+        let files = ["locked/a", "w.txt", "own/a", "open.txt"];
+        for path in files {
+            project.file(path, "old");
+        }
+        let ran = project.run(&["run", "worker", "go", "--agents", agents, "--approve", "all"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let is_old = |path: &str| {
+            let text = fs::read_to_string(project.root().join(path));
+            text.is_ok_and(|text| text == "old")
+        };
+        let text = told(&server);
+        assert!(is_old("own/a"), "the agent's own rule: {text}");
+        assert!(!is_old("open.txt"), "{text}");
+        assert_eq!(is_old("locked/a"), is_kept, "{text}");
+        assert_eq!(is_old("w.txt"), is_kept, "{text}");
+        assert!(!project.root().join("locked/new").exists(), "{text}");
+        assert_eq!(project.root().join("moved").exists(), !is_kept, "{text}");
+    }
+}
+
+#[test]
 fn a_tool_that_is_not_there_says_what_to_set() {
     for (settings, expected) in [
         ("", "set `tools.web_search_provider`"),

@@ -24,7 +24,7 @@ use super::{
     terminal::Terminal,
 };
 use crate::{
-    sandbox::{Mode, Policy, SandboxError},
+    sandbox::{Aftermath, Mode, Policy, SandboxError},
     tool::{
         output::OutputSink,
         workspace::{reason, shown},
@@ -35,6 +35,9 @@ use crate::{
 const LONGEST: usize = 1 << 20;
 /// The kernel takes no single argument of 128 KB; a longer script is given to the shell as a file.
 const LONGEST_ARGUMENT: usize = 100 << 10;
+
+/// Where protected paths are moved that a command created, among the artifacts.
+const PLANTED: &str = "planted";
 
 /// What is to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,14 +136,14 @@ impl Processes {
         let temporary = self.temporary_directory()?;
         let Resolved { program, arguments, script } =
             self.resolve(command, &directory, &temporary)?;
-        let mut command = self.command(&program, &arguments, reach, &temporary)?;
+        let (mut command, aftermath) = self.command(&program, &arguments, reach, &temporary)?;
         command
             .current_dir(&directory)
             .env_clear()
             .envs(self.setup.environment.of_command(&directory, &temporary));
         let ends = Ends::open(&mut command, input)?;
         let child = spawned(command, &program, &directory)?;
-        let leader = Arc::new(Leader::new(child, self.stop())?);
+        let leader = Arc::new(Leader::new(child, self.stop())?.followed_by(aftermath));
         let source = Arc::new(Channel::new(ends.output, ends.interest)?);
         let keyboard = match (input, ends.input) {
             (Input::Terminal, _) => Keyboard::Terminal(Arc::clone(&source)),
@@ -169,17 +172,20 @@ impl Processes {
         arguments: &[OsString],
         reach: Reach,
         temporary: &Path,
-    ) -> Result<Command, LaunchError> {
+    ) -> Result<(Command, Aftermath), LaunchError> {
         let Some(CommandSandbox { sandbox, policy }) = &self.setup.sandbox else {
             let mut command = Command::new(program);
             command.args(arguments).process_group(0);
-            return Ok(command);
+            return Ok((command, Aftermath::None));
         };
         let policy = self.policy_of_run(policy, reach, temporary);
         if reach != Reach::Escalated && policy.hides_workspace() {
             return Err(LaunchError::Hidden(self.workspace.clone()));
         }
-        Ok(sandbox.command(&policy, program.as_os_str(), arguments)?)
+        let aftermath = sandbox.aftermath(&policy, self.artifacts.directory().join(PLANTED));
+        let program = program.as_os_str();
+        let command = sandbox.command_before(&policy, program, arguments, &aftermath)?;
+        Ok((command, aftermath))
     }
 
     fn policy_of_run(&self, policy: &Policy, reach: Reach, temporary: &Path) -> Policy {
@@ -193,18 +199,27 @@ impl Processes {
             Reach::Escalated => policy.mode = Mode::DangerFullAccess,
             Reach::Reading | Reach::Sandboxed => {
                 policy.deny_read.extend_from_slice(&self.hidden);
-                policy.deny_read.extend_from_slice(&self.withheld.below(&self.workspace));
+                let closed = self.withheld.below(&self.workspace);
+                policy.deny_read.extend_from_slice(&closed.hidden);
+                policy.read_only.extend_from_slice(&closed.kept);
+                let is_kept = closed.kept.contains(&self.workspace);
                 let workspace = self.workspace.to_string_lossy();
-                let is_protected = || protected_above(&workspace).is_some();
-                if policy.mode == Mode::WorkspaceWrite
-                    && (reach == Reach::Reading || is_protected())
-                {
+                let is_closed =
+                    reach == Reach::Reading || is_kept || protected_above(&workspace).is_some();
+                if policy.mode == Mode::WorkspaceWrite && is_closed {
                     policy.mode = Mode::ReadOnly;
                     policy.network &= reach != Reach::Reading;
                 }
             }
         }
         policy
+    }
+
+    /// Notes that a file was written rightfully where commands may not create one.
+    pub(crate) fn approve(&self, path: PathBuf) {
+        if let Some(CommandSandbox { sandbox, .. }) = &self.setup.sandbox {
+            sandbox.approve(path);
+        }
     }
 
     /// What the sandbox lets a command do that was started; `None` without one.

@@ -22,6 +22,7 @@ use rustix::{
 use tokio::io::{Interest, unix::AsyncFd};
 
 use super::{channel::registered, exit::Exit};
+use crate::sandbox::Aftermath;
 
 /// How long a helper has to end when it is asked to.
 const TO_TIDY_UP: Timespec = Timespec { tv_sec: 3, tv_nsec: 0 };
@@ -44,6 +45,8 @@ pub(super) struct Leader {
     ended: Option<AsyncFd<OwnedFd>>,
     /// None once it was reaped.
     child: Mutex<Option<Child>>,
+    /// What is due when everything it started has ended.
+    aftermath: Mutex<Aftermath>,
 }
 
 impl Leader {
@@ -57,7 +60,25 @@ impl Leader {
         };
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok();
         let ended = pidfd.and_then(|fd| registered(fd, Interest::READABLE).ok());
-        Ok(Self { pid, stop, ended, child: Mutex::new(Some(child)) })
+        Ok(Self {
+            pid,
+            stop,
+            ended,
+            child: Mutex::new(Some(child)),
+            aftermath: Mutex::new(Aftermath::None),
+        })
+    }
+
+    /// The same with something that is due when it has ended.
+    pub(super) fn followed_by(mut self, aftermath: Aftermath) -> Self {
+        self.aftermath = Mutex::new(aftermath);
+        self
+    }
+
+    /// What is due now that it has ended and was reaped.
+    pub(super) fn take_aftermath(&self) -> Aftermath {
+        let mut aftermath = self.aftermath.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut aftermath, Aftermath::None)
     }
 
     fn child(&self) -> MutexGuard<'_, Option<Child>> {
@@ -112,15 +133,21 @@ impl Drop for Leader {
         self.stop();
         let pid = self.pid;
         let Some(mut child) = self.child().take() else { return };
-        if !matches!(child.try_wait(), Ok(None)) {
+        let aftermath = self.take_aftermath();
+        let is_over = !matches!(child.try_wait(), Ok(None));
+        if is_over && matches!(aftermath, Aftermath::None) {
             return;
         }
         // It ends within a moment; a thread that drives runs does not wait for it.
-        let mut reap = move || {
-            if !ends_soon(pid) {
-                kill_process_group(pid, Signal::KILL).unwrap_or_default();
+        let reap = move || {
+            if !is_over {
+                if !ends_soon(pid) {
+                    kill_process_group(pid, Signal::KILL).unwrap_or_default();
+                }
+                child.wait().map(drop).unwrap_or_default();
             }
-            child.wait().map(drop).unwrap_or_default();
+            // Nobody waits for the answer of this command any more.
+            drop(aftermath.settle());
         };
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(reap)),

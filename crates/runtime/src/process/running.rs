@@ -1,7 +1,7 @@
 //! A process under way, as its owner sees it. Dropping it ends the process with everything it started.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -31,6 +31,7 @@ pub(crate) struct Process {
     progress: watch::Receiver<Progress>,
     keyboard: Keyboard,
     watcher: Arc<Mutex<OutputSink>>,
+    remark: Arc<OnceLock<String>>,
     _supervisor: AbortOnDropHandle<()>,
 }
 
@@ -74,6 +75,7 @@ impl Process {
             progress: supervisor.progress(),
             keyboard,
             watcher: Arc::clone(&supervisor.watcher),
+            remark: Arc::clone(&supervisor.remark),
             _supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor.watch())),
         }
     }
@@ -161,7 +163,8 @@ impl Process {
         let taken = tokio::task::spawn_blocking(move || {
             output.lock().unwrap_or_else(PoisonError::into_inner).take(bound, is_over)
         });
-        taken.await.unwrap_or_default()
+        let collected = taken.await.unwrap_or_default();
+        Collected { remark: self.remark.get().cloned(), ..collected }
     }
 }
 

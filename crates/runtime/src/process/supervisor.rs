@@ -2,7 +2,7 @@
 //! behind.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use super::{channel::Channel, exit::Exit, leader::Leader, output::Collector, running::Ending};
-use crate::tool::output::OutputSink;
+use crate::{sandbox::Aftermath, tool::output::OutputSink};
 
 /// After a process has ended, output of what it left behind is waited for this long, and again after
 /// each piece of it, but not beyond the second.
@@ -51,6 +51,8 @@ pub(super) struct Supervisor {
     pub(super) watcher: Arc<Mutex<OutputSink>>,
     /// When what has come is to be shown; none if nothing has.
     show_at: Option<Instant>,
+    /// What is to be told about the command beside its output.
+    pub(super) remark: Arc<OnceLock<String>>,
     began: Instant,
 }
 
@@ -77,6 +79,7 @@ impl Supervisor {
             progress: watch::Sender::default(),
             watcher: Arc::new(Mutex::new(watcher)),
             show_at: None,
+            remark: Arc::default(),
             began: Instant::now(),
         }
     }
@@ -113,8 +116,23 @@ impl Supervisor {
         let exit = self.leader.reap().unwrap_or(Exit::Code(-1));
         drop(self.source.script.take());
         self.show();
+        self.settle().await;
         let ending = Ending { exit, took, left_behind };
         self.progress.send_modify(|progress| progress.ending = Some(ending));
+    }
+
+    /// Does what is due now that everything has ended.
+    async fn settle(&self) {
+        let aftermath = self.leader.take_aftermath();
+        if matches!(aftermath, Aftermath::None) {
+            return;
+        }
+        let settled = tokio::task::spawn_blocking(move || aftermath.settle());
+        if let Some(remark) = settled.await.unwrap_or_default() {
+            let shown = format!("{remark}\n");
+            self.watcher.lock().unwrap_or_else(PoisonError::into_inner).send(shown);
+            self.remark.set(remark).unwrap_or_default();
+        }
     }
 
     /// Takes what was read: that number of bytes of the buffer, 0 at the end.

@@ -52,6 +52,9 @@ pub(super) struct Message {
     /// Where empty directories are kept that stand for missing ones.
     #[serde(with = "super::path_bytes::optional")]
     spares: Option<PathBuf>,
+    /// Where protected paths that the command created are moved if the program ends before it.
+    #[serde(default, with = "super::path_bytes::optional")]
+    planted: Option<PathBuf>,
     /// Whether the level is printed instead of starting the command.
     is_rehearsal: bool,
 }
@@ -90,6 +93,7 @@ impl Message {
             program: std::process::id(),
             protected,
             spares: None,
+            planted: None,
             is_rehearsal: false,
         }
     }
@@ -97,6 +101,11 @@ impl Message {
     /// The same with a directory for spare placeholders.
     pub(super) fn with_spares(self, spares: Option<PathBuf>) -> Self {
         Self { spares, ..self }
+    }
+
+    /// The same with a place for what the command plants.
+    pub(super) fn moving_planted(self, planted: Option<PathBuf>) -> Self {
+        Self { planted, ..self }
     }
 
     /// What a helper is told that tries the parts of the sandbox.

@@ -112,6 +112,7 @@ pub(super) fn policy() -> Policy {
         network: false,
         writable_git: false,
         deny_read: Vec::new(),
+        read_only: Vec::new(),
         shown: Vec::new(),
         limits: ResourceLimits::default(),
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use attache_kernel::rights::protected::protected;
 use serde::{Deserialize, Serialize};
 
 /// How far a command is confined. The names are those of Codex.
@@ -57,6 +58,9 @@ pub struct Policy {
     pub network: bool,
     /// Whether `.git` is writable, except for its hooks and config.
     pub writable_git: bool,
+    /// Files and directories of the workspace that the command cannot change.
+    #[serde(default, with = "super::path_bytes::list")]
+    pub read_only: Vec<PathBuf>,
     /// Files and directories that are hidden from the command.
     #[serde(with = "super::path_bytes::list")]
     pub deny_read: Vec<PathBuf>,
@@ -81,6 +85,21 @@ impl Policy {
                 shown.starts_with(&hidden) && *shown != hidden && workspace.starts_with(shown)
             };
             workspace.starts_with(&hidden) && !shown.iter().any(is_shown)
+        })
+    }
+
+    /// The directories with protected paths.
+    pub(super) fn roots(&self) -> impl Iterator<Item = &PathBuf> {
+        let roots = std::iter::once(&self.workspace).chain(&self.writable_roots);
+        roots.filter(|root| root.is_dir())
+    }
+
+    /// What cannot be changed below a root, beside its protected paths.
+    pub(super) fn kept_below(&self, root: &Path) -> impl Iterator<Item = &PathBuf> {
+        self.read_only.iter().filter(move |path| {
+            let below = path.strip_prefix(root).ok().filter(|path| !path.as_os_str().is_empty());
+            let is_further = |path: &Path| protected(&path.to_string_lossy()).is_none();
+            below.is_some_and(is_further) && path.symlink_metadata().is_ok()
         })
     }
 

@@ -25,13 +25,20 @@ pub(super) enum Protected {
     InPlace(#[serde(with = "super::path_bytes")] PathBuf),
 }
 
+impl Protected {
+    /// The path.
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::ReadOnly(path) | Self::InPlace(path) => path,
+        }
+    }
+}
+
 /// The protected paths of a policy, parents before children; `nested` finds those that lie deeper.
 pub(super) fn of_policy(policy: &Policy, nested: impl Fn(&Path) -> Vec<PathBuf>) -> Vec<Protected> {
     if policy.mode != Mode::WorkspaceWrite {
         return Vec::new();
     }
-    let roots = std::iter::once(&policy.workspace).chain(&policy.writable_roots);
-    let existing = roots.filter(|root| root.is_dir());
     let of_root = |root: &PathBuf| {
         let deeper = nested(root);
         // A directory above them could otherwise be moved away, and another one put in its place.
@@ -44,7 +51,7 @@ pub(super) fn of_policy(policy: &Policy, nested: impl Fn(&Path) -> Vec<PathBuf>)
         let deeper = deeper.into_iter().flat_map(|path| of_nested(path, policy));
         at_top.chain(above).chain(deeper).collect::<Vec<_>>()
     };
-    existing.flat_map(of_root).collect()
+    policy.roots().flat_map(of_root).collect()
 }
 
 /// What protects a path that lies deeper and exists.

@@ -130,6 +130,7 @@ mod tests {
             network,
             writable_git: false,
             deny_read: vec!["/home/me/.ssh".into(), "/work/project/secret".into()],
+            read_only: Vec::new(),
             shown: Vec::new(),
             limits: ResourceLimits::default(),
         }

@@ -11,7 +11,7 @@ mod report;
 use std::{fmt, future::ready, marker::PhantomData, sync::Arc};
 
 use attache_kernel::{
-    rights::tool_name::BuiltinTool,
+    rights::{protected::protected, tool_name::BuiltinTool},
     run::file_change::{FileChange, FileVersion},
 };
 use serde_json::Value;
@@ -31,6 +31,7 @@ use super::{
 };
 use crate::{
     changes::line_diff::LineDiff,
+    process::Processes,
     tool::workspace::{Destination, Occupant, Stamp, Workspace, WriteError},
 };
 
@@ -128,6 +129,7 @@ pub(super) struct Desk {
     /// Where the versions of files are kept.
     artifacts: Arc<Artifacts>,
     changes: ChangeSink,
+    processes: Arc<Processes>,
 }
 
 impl Desk {
@@ -147,6 +149,7 @@ impl Desk {
             seen: context.seen.clone(),
             artifacts: context.artifacts.clone(),
             changes: context.changes.clone(),
+            processes: context.processes.clone(),
         }
     }
 
@@ -251,6 +254,10 @@ impl Desk {
         {
             // Else the file would be there twice.
             moved.source.check_removable(stamp)?;
+        }
+        if protected(&destination.path_text()).is_some() {
+            // It is not taken for what a command planted that runs meanwhile.
+            self.processes.approve(destination.place().absolute());
         }
         let prepared = destination.prepare(after.as_bytes(), before, like, stop)?;
         let stamp = self.changes.record(|| prepared.commit(), change).ok_or_else(cancelled)??;

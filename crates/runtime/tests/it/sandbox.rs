@@ -37,6 +37,7 @@ impl Yard {
             network: false,
             writable_git: false,
             deny_read: Vec::new(),
+            read_only: Vec::new(),
             shown: Vec::new(),
             limits: ResourceLimits::default(),
         };

@@ -12,6 +12,7 @@ mod glob_files;
 mod grep_files;
 mod hostile;
 mod list_dir;
+mod planted;
 mod read_file;
 mod rights;
 mod shell;

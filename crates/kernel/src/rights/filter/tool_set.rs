@@ -177,16 +177,34 @@ impl ToolSet {
 
     /// Whether no tool may read a file, by the path it really has: a rule denies reading it.
     pub fn withholds(&self, path: &RealPath) -> bool {
-        let reads = ToolName::Builtin(BuiltinTool::ReadFile);
-        let mut denials = self.grants.keys().flat_map(|tool| self.denials(tool));
-        denials.any(|denial| denial.refuses_file(&reads, path))
+        self.denies_file(BuiltinTool::ReadFile, path)
     }
 
     /// Whether a rule about files denies anything to read.
     pub fn withholds_files(&self) -> bool {
-        let reads = ToolName::Builtin(BuiltinTool::ReadFile);
-        let mut denials = self.grants.keys().flat_map(|tool| self.denials(tool));
-        denials.any(|denial| denial.rule().denial_reaches(&reads))
+        self.denies_files(BuiltinTool::ReadFile)
+    }
+
+    /// Whether no tool may change a file, by the path it really has: a rule denies writing it.
+    pub fn keeps(&self, path: &RealPath) -> bool {
+        self.denies_file(BuiltinTool::WriteFile, path)
+    }
+
+    /// Whether a rule about files denies anything to write.
+    pub fn keeps_files(&self) -> bool {
+        self.denies_files(BuiltinTool::WriteFile)
+    }
+
+    fn denies_file(&self, tool: BuiltinTool, path: &RealPath) -> bool {
+        let tool = ToolName::Builtin(tool);
+        let mut denials = self.grants.keys().flat_map(|granted| self.denials(granted));
+        denials.any(|denial| denial.refuses_file(&tool, path))
+    }
+
+    fn denies_files(&self, tool: BuiltinTool) -> bool {
+        let tool = ToolName::Builtin(tool);
+        let mut denials = self.grants.keys().flat_map(|granted| self.denials(granted));
+        denials.any(|denial| denial.rule().denial_reaches(&tool))
     }
 
     /// The tools that both sets have, each with the restrictions of both: a call passes only if both

@@ -52,6 +52,8 @@ pub(crate) struct Collected {
     pub(crate) text: String,
     /// Where the whole text is, if this is not.
     pub(crate) artifact: Option<PathBuf>,
+    /// What is to be told beside it.
+    pub(crate) remark: Option<String>,
 }
 
 impl Collector {
@@ -151,7 +153,7 @@ impl Part {
         if self.is_binary {
             let size = size(self.raw);
             let text = format!("[binary output, {size}, not shown; redirect it to a file]");
-            return Collected { text, artifact: None };
+            return Collected { text, ..Collected::default() };
         }
         let (where_kept, artifact) = match self.kept {
             Kept::NotYet => (String::new(), None),
@@ -171,6 +173,6 @@ impl Part {
             Cow::Borrowed(_) => text,
             Cow::Owned(masked) => masked,
         };
-        Collected { text, artifact }
+        Collected { text, artifact, remark: None }
     }
 }

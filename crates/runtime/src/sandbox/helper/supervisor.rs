@@ -7,6 +7,7 @@ use std::{
     fs::{self, File},
     io::Read as _,
     os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    path::{Path, PathBuf},
 };
 
 use nix::{
@@ -17,7 +18,7 @@ use nix::{
     },
 };
 use rustix::{
-    event::{PollFd, PollFlags, poll},
+    event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
     pipe::{PipeFlags, pipe_with},
     process::{
@@ -32,7 +33,7 @@ use super::{
     placeholder::Placeholders,
     setup_error::{SetupError, Step as _},
 };
-use crate::sandbox::Mode;
+use crate::sandbox::{Mode, planted::sweep_known, protected::Protected};
 
 /// The signals that ask the supervisor to end the command.
 const ENDING: [NixSignal; 4] =
@@ -76,9 +77,26 @@ pub(super) fn supervise(message: &Message, order: Order<'_>) -> Result<Ended, Se
         Watched::WasAsked(signal) => Ok(Ended::Signal(signal)),
     });
     placeholders.remove();
+    if has_ended(&program) {
+        sweep(message);
+    }
     // So that this process can end by a signal, if the command did.
     asked_to_end.thread_unblock().step("unblock signals")?;
     ended
+}
+
+/// Whether a process has ended.
+fn has_ended(process: &OwnedFd) -> bool {
+    let mut events = [PollFd::new(process, PollFlags::IN)];
+    poll(&mut events, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+}
+
+/// Moves away what the command planted: the program is no longer there to do it.
+fn sweep(message: &Message) {
+    let Some(into) = &message.planted else { return };
+    let roots: Vec<PathBuf> = message.policy.roots().cloned().collect();
+    let known: Vec<&Path> = message.protected.iter().map(Protected::path).collect();
+    sweep_known(&roots, &known, !uses_namespaces(message), into);
 }
 
 /// Whether the command gets namespaces of its own.

@@ -46,13 +46,21 @@ pub(in crate::tool) fn report(
     ended: Ended,
     policy: Option<&Policy>,
 ) -> ToolOutput {
-    let Collected { text, artifact } = collected;
+    let Collected { text, artifact, remark } = collected;
     let mut told = with_line(&text, &ended.to_string());
     if let Some(hint) = refusal(&text, ended, policy).or_else(|| tool_instead(&text, ended)) {
         told.push('\n');
         told.push_str(&hint);
     }
-    let output = if ended.is_success() { ToolOutput::text(told) } else { ToolOutput::error(told) };
+    if let Some(remark) = &remark {
+        told.push('\n');
+        told.push_str(remark);
+    }
+    let output = if ended.is_success() && remark.is_none() {
+        ToolOutput::text(told)
+    } else {
+        ToolOutput::error(told)
+    };
     ToolOutput { artifacts: artifact.into_iter().collect(), ..output }
 }
 

@@ -5,6 +5,7 @@ use std::{
     io::{Read as _, Write as _},
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     process::{Child, Command, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -192,6 +193,49 @@ fn killing_the_command_kills_everything() {
     }
 }
 
+/// A program that starts a command as this one would, with these texts of its message replaced.
+fn program_of(command: &Command, replaced: &[(&str, String)]) -> Command {
+    let own = format!("\"program\":{}", std::process::id());
+    let words: Vec<_> = command.get_args().map(|word| word.to_str().unwrap()).collect();
+    let mut message = words[1].to_owned();
+    for (from, to) in [(own.as_str(), "\"program\":@@".to_owned())].iter().chain(replaced) {
+        assert!(message.contains(from), "{message}");
+        message = message.replace(from, to);
+    }
+    // The shell is the program here.
+    let mut program = Command::new("sh");
+    program.args(["-c", "message=$(printf %s \"$2\" | sed s/@@/$$/); helper=$0; mark=$1; shift 2; \"$helper\" $mark \"$message\" \"$@\"; true"]);
+    program.arg(command.get_program()).arg(words[0]).arg(message).args(&words[2..]);
+    program.stdout(Stdio::piped());
+    program
+}
+
+#[test]
+fn what_a_command_planted_is_moved_when_the_program_dies() {
+    for (name, sandbox) in sandboxes() {
+        let yard = Yard::new();
+        fs::create_dir_all(yard.inside("vendor/.git")).unwrap();
+        let script = "mkdir -p sub/.git sub/a/.claude && echo started; exec sleep 1000";
+        let command = yard.command(&sandbox, script);
+        let into = yard.beside("planted");
+        let moving = format!("\"planted\":\"{}\"", into.display());
+        let mut program = program_of(&command, &[("\"planted\":null", moving)]);
+        let mut program = program.current_dir(&yard.policy.workspace).spawn().unwrap();
+        let mut stdout = program.stdout.take().unwrap();
+        stdout.read_exact(&mut [0; 8]).unwrap();
+        assert!(yard.inside("sub/.git").is_dir(), "the control, {name}");
+        program.kill().unwrap();
+        let _status = program.wait().unwrap();
+        let _length = stdout.read_to_end(&mut Vec::new()).unwrap();
+        // The helper closed its output before, and ends when it is done.
+        while !into.join("sub/a/.claude.planted").exists() {
+            thread::yield_now();
+        }
+        assert!(!yard.inside("sub/.git").exists() && into.join("sub/.git.planted").is_dir());
+        assert!(yard.inside("vendor/.git").is_dir(), "it was there before, {name}");
+    }
+}
+
 #[test]
 fn death_of_the_program_kills_everything() {
     let yard = Yard::new();
@@ -199,15 +243,8 @@ fn death_of_the_program_kills_everything() {
         let marked = marked();
         let script = format!("{DAEMON}; echo started; exec sleep 1000");
         let command = yard.command(&sandbox, &script);
-        let own = format!("\"program\":{}", std::process::id());
-        let words: Vec<_> = command.get_args().map(|word| word.to_str().unwrap()).collect();
-        assert!(words[1].contains(&own), "{}", words[1]);
-        // The shell is the program here.
-        let mut program = Command::new("sh");
-        program.args(["-c", "message=$(printf %s \"$2\" | sed s/@@/$$/); helper=$0; mark=$1; shift 2; \"$helper\" $mark \"$message\" \"$@\"; true"]);
-        program.arg(command.get_program()).arg(words[0]);
-        program.arg(words[1].replace(&own, "\"program\":@@")).args(&words[2..]);
-        program.env("MARKED", &marked).stdout(Stdio::piped()).current_dir(&yard.policy.workspace);
+        let mut program = program_of(&command, &[]);
+        program.env("MARKED", &marked).current_dir(&yard.policy.workspace);
         let mut program = program.spawn().unwrap();
         let mut stdout = program.stdout.take().unwrap();
         let mut started = [0; 8];

@@ -38,6 +38,7 @@ impl Fixture {
             network: false,
             writable_git: false,
             deny_read: Vec::new(),
+            read_only: Vec::new(),
             shown: Vec::new(),
             limits: ResourceLimits::default(),
         };
