@@ -25,7 +25,7 @@ pub(in crate::tool) fn report_running(collected: Collected, id: SessionId) -> To
 
 /// The answer about a command that was stopped with its call; none if it had written nothing.
 pub(crate) fn report_stopped(collected: Collected, why: &str) -> Option<ToolOutput> {
-    let Collected { text, artifact } = collected;
+    let Collected { text, artifact, .. } = collected;
     if text.trim().is_empty() {
         return None;
     }

@@ -51,7 +51,7 @@ fn wait_for(marked: &str, what: &str) -> Pid {
             return daemon;
         }
         assert!(began.elapsed() < Duration::from_secs(20), "{what}: the daemon does not run");
-        std::thread::yield_now();
+        thread::yield_now();
     }
 }
 
