@@ -161,12 +161,14 @@ fn page(record: &Record, setup: &Setup) -> String {
 /// What a run gets. Without a provider only a built-in agent has a model.
 fn model_words(record: &Record, model: &ModelChoice) -> String {
     let by = model.chosen_by.as_str();
-    match &model.asked {
-        None if lacks_provider(record, model) => "none: no model provider is set up".to_owned(),
-        Some(asked) if lacks_provider(record, model) => {
-            format!("none: no model provider is set up for `{asked}`")
+    match model.model.as_str() {
+        "offline" if lacks_provider(record, model) => {
+            "none: no model provider is set up".to_owned()
         }
-        _ => format!("{} on {} (chosen by: {by})", model.model, model.provider),
+        asked if lacks_provider(record, model) => {
+            format!("none: no model provider is set up for `{asked}` (chosen by: {by})")
+        }
+        name => format!("{name} on {} (chosen by: {by})", model.provider),
     }
 }
 

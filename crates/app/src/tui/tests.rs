@@ -600,9 +600,10 @@ fn letters_of_a_message_do_not_answer_a_question_that_comes_up() {
     // A letter that is no answer begins a message, and the letters that follow it are of that.
     let mut state = State::default();
     update(&mut state, Message::Asked(asked()));
-    assert_eq!(pressed(&mut state, '@', Pace::Fresh), []);
+    let is_answer = |effect: &Effect| matches!(effect, Effect::Answer(..));
+    assert!(!pressed(&mut state, '@', Pace::Fresh).iter().any(is_answer));
     for letter in "sys yes".chars() {
-        assert_eq!(pressed(&mut state, letter, Pace::Flowing), []);
+        assert!(!pressed(&mut state, letter, Pace::Flowing).iter().any(is_answer));
     }
     assert_eq!((state.composer.text(), state.questions.len()), ("@sys yes", 1));
     assert_eq!(pressed(&mut state, 'y', Pace::Fresh), answers);

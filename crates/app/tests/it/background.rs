@@ -398,7 +398,7 @@ fn a_branch_shares_the_past_up_to_its_turn_and_leaves_the_run_alone() {
     gate.open();
     assert_eq!(output(&project, &run.id).stdout, "The one way.\n");
     let page = project.run(&["transcript", "last"]).stdout;
-    assert!(page.contains(&format!("from {}, branched off after turn 1", run.id)), "{page}");
+    assert!(page.contains(&format!("resumes   {}, branched off after turn 1", run.id)), "{page}");
     server.assert_done();
 }
 

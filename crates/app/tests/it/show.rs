@@ -28,7 +28,7 @@ fn the_page_says_what_the_agent_gets_and_why() {
         "Reviews diffs",
         ".claude/agents/reviewer.md (project, claude)",
         "~/.attache/agents/reviewer.md (user)",
-        "none: no model provider is set up for `opus`",
+        "none: no model provider is set up for `opus` (chosen by: definition)",
         "attache trust reviewer",
         "mcp__docs__find: ",
         "50 turns, 300 s, 60 s grace",

@@ -221,15 +221,9 @@ impl Models {
 
     /// The model a definition runs on if nobody asks for another.
     pub fn usual(&self, definition: &Definition, parent: &ParentModel) -> Option<ModelChoice> {
-        let choice = self.question(definition, parent, ModelCallWish::default(), |question| {
+        self.question(definition, parent, ModelCallWish::default(), |question| {
             choose(question).ok()
-        })?;
-        // Without a provider there is one model, whatever is asked for.
-        if choice.provider == "offline" && choice.model != "offline" {
-            let offline = ModelChoice::new("offline", "offline", ChosenBy::Parent);
-            return Some(ModelChoice { asked: choice.asked, ..offline });
-        }
-        Some(choice)
+        })
     }
 
     /// The model of an agent whose file names that alias, without override variables.

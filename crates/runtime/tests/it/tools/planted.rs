@@ -1,6 +1,6 @@
 //! Protected paths that a command creates deeper in the workspace: they are gone when it has ended.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
 use serde_json::json;
 
@@ -114,11 +114,11 @@ async fn a_session_that_is_dropped_with_its_run_leaves_nothing() {
     assert!(planted.is_dir(), "the control: {}", answer.text);
     fixture = fixture.with_commands(attache_runtime::internal::process::CommandSetup::default());
     while planted.exists() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::task::yield_now().await;
     }
     let kept = fixture.outer().join("artifacts/planted");
     while fs::read_to_string(kept.join("moved.txt")).is_err() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        tokio::task::yield_now().await;
     }
     assert!(kept.join("sub/.git.planted").is_dir());
 }
