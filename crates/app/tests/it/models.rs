@@ -72,6 +72,7 @@ fn an_agents_model_goes_to_its_own_provider() {
         (&[OPENAI], "model: sonnet", &["model_aliases.sonnet=gpt-9"], "openai", "gpt-9"),
         (&[OPENAI], "model: fast", &[], "openai", "gpt-5.6-luna"),
         (&[OPENAI], "model: claude-x", &["model_provider=mine"], "mine", "claude-x"),
+        (&[], "model: sonnet", &[], "offline", "sonnet"),
         (&[ANTHROPIC], "model_config: {provider: mine, model: gpt-9}", &[], "mine", "gpt-9"),
     ] {
         let expected = json!({"model": model, "provider": provider, "chosen_by": "definition"});
@@ -85,8 +86,6 @@ fn a_short_name_whose_maker_is_not_set_up_falls_through() {
         (&[OPENAI][..], &[][..], "openai", "gpt-5.6-terra", "parent"),
         (&[OPENAI], &["subagents.default_model=gpt-5.4-mini"], "openai", "gpt-5.4-mini", "default"),
         (&[], &["model_provider=ollama", "model=llama"], "ollama", "llama", "parent"),
-        // `offline` has one model.
-        (&[], &[], "offline", "offline", "parent"),
     ] {
         let expected = json!({"model": model, "provider": provider, "chosen_by": by});
         assert_eq!(effective(keys, "model: sonnet", settings), expected, "{keys:?} {settings:?}");
