@@ -132,12 +132,6 @@ fn web_search(
     Some(search.map(|search| search.through(providers::proxies(environment))))
 }
 
-/// The number of threads that drive subagents beside the first.
-fn further_cores() -> usize {
-    const MOST: usize = 3;
-    std::thread::available_parallelism().map_or(0, |cores| cores.get() - 1).min(MOST)
-}
-
 /// A price is one only with both sides.
 fn price(written: &ModelPrice) -> Option<Price> {
     Some(Price {
@@ -213,7 +207,7 @@ impl Setup {
         };
         let absent = self.offer.absent.clone().into_iter();
         let runs = absent.fold(runs, |runs, (tool, reason)| runs.without_tool(tool, reason));
-        let runs = runs.with_slots(settings.subagents.max_concurrent).with_lanes(further_cores());
+        let runs = runs.with_slots(settings.subagents.max_concurrent);
         Ok(Runtime::new(Arc::new(host), runs))
     }
 
